@@ -1,0 +1,51 @@
+"""Checks of what a caller passes in: each says what was given and what is allowed."""
+
+import inspect
+import math
+import operator
+
+
+def whole_number(name, value, low, high=None):
+    """Return `value` as an int in [low, high], or raise TypeError or ValueError that names it."""
+    allowed = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be {allowed}; got {value!r}")
+    number = operator.index(value)
+    if number < low or (high is not None and number > high):
+        raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    return number
+
+
+def real_number(name, value, low=0.0, *, inclusive=True, finite=True):
+    """Return `value` as a float of at least (or above) `low`; NaN is refused, infinity if `finite`."""
+    allowed = f"a {'finite ' if finite else ''}number {'of at least' if inclusive else 'above'} {low:g}"
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name} must be {allowed}; got {value!r}")
+    number = float(value)
+    in_range = number >= low if inclusive else number > low  # False for NaN as well
+    if not in_range or (finite and math.isinf(number)):
+        raise ValueError(f"{name} must be {allowed}; got {value!r}")
+    return number
+
+
+def one_of(name, value, allowed):
+    """Return `value` if it is one of `allowed`, or raise ValueError that lists them."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+    return value
+
+
+def worker_function(worker):
+    """Return `worker` if it can be called as worker(comm), or raise TypeError that says why not."""
+    if not callable(worker):
+        raise TypeError(f"worker must be a function that takes one argument, comm; got {worker!r}")
+    try:
+        signature = inspect.signature(worker)
+    except (TypeError, ValueError):
+        return worker  # a builtin without a signature: calling it will tell
+    try:
+        signature.bind(object())
+    except TypeError as error:
+        name = getattr(worker, "__name__", repr(worker))
+        raise TypeError(f"worker must take one argument, comm; {name}{signature} does not: {error}") from None
+    return worker

@@ -1,0 +1,47 @@
+"""What `comm` needs to know of an array, be it NumPy's or torch's, without importing torch."""
+
+import sys
+
+import numpy as np
+
+
+def is_tensor(array):
+    """True for a torch tensor; if torch was never imported, nothing can be one."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def as_array(array):
+    """Return `array` if it is a NumPy array or a torch tensor, a number as a 0-d array; else TypeError."""
+    if isinstance(array, np.ndarray):
+        if array.dtype.hasobject:
+            raise TypeError(f"an array of Python objects cannot be sent; its dtype is {array.dtype}")
+        return array
+    if isinstance(array, (np.generic, int, float)):
+        return np.asarray(array)
+    if is_tensor(array):
+        return array
+    kind = type(array).__name__
+    raise TypeError(f"comm takes a NumPy array or a torch tensor; got a {kind}: wrap it in np.array(...)")
+
+
+def copy_of(array):
+    """A contiguous copy that shares no memory; a tensor's copy is detached from autograd."""
+    return array.detach().clone().contiguous() if is_tensor(array) else np.array(array, order="C", copy=True)
+
+
+def n_bytes(array):
+    """Size in bytes."""
+    return array.numel() * array.element_size() if is_tensor(array) else array.nbytes
+
+
+def describe(array):
+    """Kind, dtype and shape, in words that two ranks can compare."""
+    return f"{'tensor' if is_tensor(array) else 'array'} {array.dtype} {tuple(array.shape)}"
+
+
+def is_inexact(array):
+    """True if a mean of such arrays is one of them: floats and complex numbers, not integers."""
+    if is_tensor(array):
+        return array.is_floating_point() or array.is_complex()
+    return np.issubdtype(array.dtype, np.inexact)

@@ -1,0 +1,79 @@
+"""The contract of `comm`: all that a worker knows of the others, in both worlds."""
+
+from abc import ABC, abstractmethod
+
+from course_lib.arguments import one_of, whole_number
+from course_lib.arrays import as_array, describe, is_inexact
+
+OPS = ("sum", "mean")
+
+
+class Comm(ABC):
+    """One worker's end of the communication; `rank` in 0 ... `size` - 1.
+
+    Arrays are NumPy arrays or torch tensors; what comes back is of the kind that was sent.
+    Both worlds implement the same calls, so one worker function runs in either.
+    """
+
+    def __init__(self, rank, size):
+        self.rank = rank
+        self.size = size
+
+    @abstractmethod
+    def send(self, array, to):
+        """Send a copy of `array` to rank `to`; returns at once, never waits for the receiver."""
+
+    @abstractmethod
+    def recv(self, source, out=None):
+        """Wait for the next message of rank `source` and return it (in `out`, if given)."""
+
+    @abstractmethod
+    def recv_any(self):
+        """Wait for whichever message arrives first; returns (source, array). A parameter server's call."""
+
+    @abstractmethod
+    def sendrecv(self, array, to, source, out=None):
+        """Send and receive at the same time, one step of a ring; returns what was received."""
+
+    @abstractmethod
+    def all_reduce(self, array, op="sum", wait=True):
+        """The sum or mean of every rank's `array`, the same on all; `array` itself is left unchanged.
+
+        With wait=False, returns at once a handle whose .wait() gives the result.
+        Raises RankError (mismatch) where op, shape or dtype differ between ranks.
+        """
+
+    @abstractmethod
+    def broadcast(self, array, source):
+        """Rank `source`'s array, on every rank; the others pass one of the same shape and dtype."""
+
+    @abstractmethod
+    def barrier(self):
+        """Wait until every rank is here."""
+
+    @abstractmethod
+    def compute(self, seconds):
+        """Be busy for `seconds`: advances the virtual clock, or really takes that long."""
+
+    def _peer(self, name, rank):
+        """Another rank's number, checked."""
+        peer = whole_number(name, rank, 0, self.size - 1)
+        if peer == self.rank:
+            raise ValueError(f"{name}={peer} is this rank itself; a message goes to another rank")
+        return peer
+
+    def _reducible(self, array, op):
+        """`array` and `op` of an all_reduce, checked."""
+        array = as_array(array)
+        if one_of("op", op, OPS) == "mean" and not is_inexact(array):
+            raise TypeError(
+                f"op='mean' needs floating-point numbers, for a mean of integers is seldom one; "
+                f"got {describe(array)}"
+            )
+        return array
+
+
+def check_out(out, got):
+    """Raise ValueError unless the message described by `got` fits the buffer `out` exactly."""
+    if out is not None and describe(out) != got:
+        raise ValueError(f"out is {describe(out)}, but the message is {got}")

@@ -1,0 +1,38 @@
+"""The result of a run, the same for both worlds."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from course_lib.trace import Trace
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """What `simulate` and `launch` return.
+
+    world: "simulated" or "real". values: what each rank's worker returned. seconds: when the last rank
+    finished, from a common start; virtual or wall-clock. output: what each rank printed.
+    """
+
+    world: str
+    values: list
+    seconds: float
+    output: list
+    trace: Trace = field(compare=False)
+
+    @cached_property
+    def messages(self):
+        """Tuple of Message in order of start, empty messages included."""
+        return self.trace.messages()
+
+    @cached_property
+    def spans(self):
+        """Tuple of Span in order of start: the lanes of a timeline."""
+        return self.trace.spans()
+
+    def __repr__(self):
+        sent = sum(self.trace.nbytes)
+        return (
+            f"Run({self.world}: {len(self.values)} ranks, {len(self.trace.nbytes)} messages, "
+            f"{sent:,} bytes, {self.seconds:.6g} s)"
+        )
