@@ -1,0 +1,1 @@
+"""Pictures: each function takes numbers or a Run and returns a Picture."""

@@ -1,0 +1,36 @@
+"""A learner's guess, held against what came out."""
+
+from dataclasses import dataclass
+from numbers import Real
+
+from course_lib.labels import label
+
+
+@dataclass(frozen=True, repr=False)
+class Prediction:
+    """guess: None, a number or a choice; measured: what came out. Shows both."""
+
+    guess: object
+    measured: object
+
+    def __repr__(self):
+        measured = _short(self.measured)
+        if self.guess is None:
+            return label("no_guess", measured=measured)
+        if _positive(self.guess) and _positive(self.measured):
+            ratio = max(self.guess / self.measured, self.measured / self.guess)
+            return label("guess_ratio", guess=_short(self.guess), measured=measured, ratio=ratio)
+        return label("guess", guess=_short(self.guess), measured=measured)
+
+
+def compare(guess, measured):
+    """Show `guess` (None if the learner made none) beside `measured`."""
+    return Prediction(guess, measured)
+
+
+def _positive(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and value > 0
+
+
+def _short(value):
+    return f"{value:.4g}" if isinstance(value, Real) and not isinstance(value, bool | int) else str(value)

@@ -1,0 +1,275 @@
+"""A notebook in JupyterLab in a real Chromium: run it, look for what went wrong, take pictures.
+
+    python tests/browser/lab.py NAME [--out DIR]
+
+NAME is a chapter's name or number, or the path of a notebook. The pictures: all cells in the light
+and in the dark theme (NAME-light-01.png …), and screen by screen as a projector shows them.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = ROOT / "notebooks"
+ARTIFACTS = ROOT / "tests" / "artifacts"
+
+START, OPEN, RUN = 60, 60, 300  # seconds allowed to the server, to a page, to all cells of a notebook
+PROJECTOR = (1280, 720)
+TALL = (1280, 3000)
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+
+BROWSERS = ["chromium", "chromium-browser", "google-chrome",
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"]
+# No window, and no traffic but the page's own. Playwright gives each start a fresh profile.
+FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]
+
+# All cells stay in the page (else those out of sight are dropped), and nothing pops up over them.
+OVERRIDES = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none", "scrollPastEnd": False}}
+PAGE_CONFIG = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+
+
+def find_browser():
+    """The path of a Chromium, or None; the environment variable CHROMIUM goes first."""
+    return next(filter(None, map(shutil.which, [os.environ.get("CHROMIUM", ""), *BROWSERS])), None)
+
+
+@contextmanager
+def jupyter_lab(notebooks=NOTEBOOKS):
+    """Serve a copy of `notebooks`, so that those in the repository stay as they are; gives (url, token)."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        served, settings, runtime = folder / "notebooks", folder / "settings", folder / "runtime"
+        shutil.copytree(notebooks, served, ignore=shutil.ignore_patterns("source", ".ipynb_checkpoints"))
+        settings.mkdir()
+        (settings / "overrides.json").write_text(json.dumps(OVERRIDES))
+        (settings / "page_config.json").write_text(json.dumps(PAGE_CONFIG))
+        # Own folders: neither the settings nor the kernels of who runs this may show in a test.
+        own = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "share", "JUPYTER_RUNTIME_DIR": "runtime",
+               "IPYTHONDIR": "ipython"}
+        environment = {**os.environ, **{name: str(folder / value) for name, value in own.items()}}
+        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+                   "--port=0", f"--ServerApp.root_dir={served}", f"--LabApp.app_settings_dir={settings}",
+                   "--LabApp.expose_app_in_browser=True"]
+        log = folder / "log"
+        with log.open("w") as out:
+            server = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
+            )
+        try:
+            yield address(server, runtime, log)
+        finally:
+            stop(server)
+
+
+def address(server, runtime, log):
+    """(url, token), which the server writes down once it listens."""
+    deadline = time.monotonic() + START
+    while time.monotonic() < deadline and server.poll() is None:
+        for path in runtime.glob(f"jpserver-{server.pid}.json"):
+            try:
+                about = json.loads(path.read_text())
+                return about["url"], about["token"]
+            except json.JSONDecodeError:
+                pass  # half written
+        time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+def stop(server):
+    server.terminate()  # it shuts its kernels down first
+    try:
+        server.wait(20)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@contextmanager
+def chromium(path):
+    """A Playwright browser that uses the Chromium at `path`."""
+    from playwright.sync_api import sync_playwright  # here, so that a test can skip where it is missing
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+# What the page is asked. `panel` is the notebook in front.
+PANEL = "const app = window.jupyterapp, panel = app?.shell.currentWidget;"
+READY = PANEL + "return panel?.context?.isReady && panel.sessionContext?.session?.kernel?.status === 'idle'"
+EXECUTE = PANEL + "app.commands.execute(args[0], args[1])"  # not awaited: Run All ends when it ends
+CELLS = PANEL + """
+    const tags = cell => cell.model.getMetadata('tags') ?? [];
+    const code = panel.content.widgets.filter(cell =>
+        cell.model.type === 'code' && cell.model.sharedModel.getSource().trim());
+    return code.map(cell => {
+        const outputs = cell.model.outputs.toJSON();
+        const seen = [...cell.outputArea.node.querySelectorAll('img, canvas, svg, .jupyter-widgets')];
+        return {
+            index: panel.content.widgets.indexOf(cell),
+            first_line: cell.model.sharedModel.getSource().trim().split('\\n')[0],
+            done: cell.model.executionCount !== null,
+            expected_error: tags(cell).includes('raises-exception'),
+            errors: outputs.filter(o => o.output_type === 'error').map(o => `${o.ename}: ${o.evalue}`),
+            has_picture: outputs.some(o => o.data && 'image/png' in o.data),
+            shows_picture: seen.some(e => e.getBoundingClientRect().width > 0),
+            broken_pictures: seen.filter(e => e.tagName === 'IMG' && e.complete && !e.naturalWidth).length,
+        };
+    })"""
+FINISHED = """
+    const cells = (() => {""" + CELLS + """})();
+    const failed = cells.some(cell => cell.errors.length && !cell.expected_error);
+    const idle = window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle';
+    return idle && (failed || cells.every(cell => cell.done))"""
+SCROLLER = PANEL + "return panel.node.querySelector('.jp-WindowedPanel-outer')"
+HEIGHTS = "const s = (() => {" + SCROLLER + "})(); return [s.scrollHeight, s.clientHeight]"
+TOPS = PANEL + """
+    const s = panel.node.querySelector('.jp-WindowedPanel-outer'), start = s.getBoundingClientRect().top;
+    return panel.content.widgets.map(cell => cell.node.getBoundingClientRect().top - start + s.scrollTop)"""
+SCROLL = "(() => {" + SCROLLER + "})().scrollTop = args[0]"
+POPUPS = """return [...document.querySelectorAll('.jp-Dialog, .Toastify__toast')].map(e => e.innerText)"""
+
+
+@dataclass
+class Notebook:
+    """A notebook open in a browser."""
+
+    page: object
+    complaints: list = field(default_factory=list)  # errors on the browser's console
+
+    def ask(self, script, *args):
+        return self.page.evaluate(f"args => {{ {script} }}", list(args))
+
+    def wait_for(self, script, seconds):
+        self.page.wait_for_function(f"() => {{ {script} }}", timeout=1000 * seconds, polling=200)
+
+    def run_all(self, seconds=RUN):
+        """Run All in a fresh kernel; returns what every code cell shows afterwards."""
+        self.ask(EXECUTE, "notebook:clear-all-cell-outputs", {})  # else the stored counts look like ours
+        self.wait_for("return !(() => {" + FINISHED + "})()", OPEN)
+        self.ask(EXECUTE, "notebook:run-all-cells", {})
+        self.wait_for(FINISHED, seconds)
+        self.settle()
+        return self.cells()
+
+    def cells(self):
+        return self.ask(CELLS)
+
+    def popups(self):
+        return self.ask(POPUPS)
+
+    def settle(self):
+        """Wait until the notebook no longer grows: formulas, pictures and widgets draw late."""
+        last = None
+        for _ in range(20):
+            self.page.wait_for_timeout(400)
+            last, before = self.ask(HEIGHTS), last
+            if last == before:
+                return
+
+    def pictures(self, folder, name):
+        """Save all screenshots; returns their paths."""
+        shots = [("light", TALL), ("dark", TALL), ("light", PROJECTOR)]
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for old in Path(folder).glob(f"{name}-*.png"):
+            old.unlink()
+        return [path for theme, size in shots for path in self.scroll_through(folder, name, theme, size)]
+
+    def scroll_through(self, folder, name, theme, size):
+        self.page.set_viewport_size({"width": size[0], "height": size[1]})
+        self.ask(EXECUTE, "apputils:change-theme", {"theme": THEMES[theme]})
+        self.settle()
+        kind = "projected" if size == PROJECTOR else theme
+        paths = []
+        for number, top in enumerate(stops(self.ask(TOPS), *self.ask(HEIGHTS)), 1):
+            self.ask(SCROLL, top)
+            self.page.wait_for_timeout(100)
+            paths.append(Path(folder) / f"{name}-{kind}-{number:02}.png")
+            self.page.screenshot(path=paths[-1])
+        return paths
+
+
+def stops(tops, height, visible):
+    """Where to scroll to, so that no cell is cut which fits on a screen."""
+    at = 0
+    yield at
+    while at + visible < height:
+        at = max([top for top in tops if at < top <= at + visible], default=at + visible)
+        yield at
+
+
+@contextmanager
+def opened(browser, server, name):
+    """`name` (without suffix) in a new window, its kernel ready, the side bar closed."""
+    url, token = server
+    page = browser.new_page(viewport={"width": PROJECTOR[0], "height": PROJECTOR[1]})
+    notebook = Notebook(page)
+    page.on("console", lambda message: message.type == "error" and notebook.complaints.append(message.text))
+    page.on("pageerror", lambda error: notebook.complaints.append(str(error)))
+    try:
+        page.goto(f"{url}lab/workspaces/{quote(name)}/tree/{quote(name)}.ipynb?reset&token={token}")
+        notebook.wait_for(READY, OPEN)
+        notebook.ask(PANEL + "app.shell.collapseLeft()")
+        yield notebook
+        notebook.ask(PANEL + "return panel.sessionContext.shutdown()")  # twelve kernels would add up
+    finally:
+        page.close()
+
+
+def problems(notebook, cells):
+    """What a reader would call broken, as text."""
+    for cell in cells:
+        where = f"cell {cell['index']} ({cell['first_line']})"
+        if cell["errors"] and not cell["expected_error"]:
+            yield f"{where}: {cell['errors'][0]}"
+        elif not cell["done"]:
+            yield f"{where}: did not run"
+        if cell["has_picture"] and not cell["shows_picture"] or cell["broken_pictures"]:
+            yield f"{where}: a picture does not show"
+    yield from (f"pop-up: {text}" for text in notebook.popups())
+    yield from (f"browser console: {text}" for text in notebook.complaints)
+
+
+def path_of(name):
+    """The notebook that an author means by a path, a name or a number."""
+    if Path(name).suffix == ".ipynb" and Path(name).exists():
+        return Path(name).resolve()
+    name = Path(name).stem.zfill(2)
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        if name in (path.stem, path.stem[:2]):
+            return path
+    sys.exit(f"no notebook {name!r}")
+
+
+def main():
+    as_is = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_is)
+    parser.add_argument("name", metavar="NAME", help="a chapter's name or number, or a path")
+    parser.add_argument("--out", default=ARTIFACTS, metavar="DIR", help="where the pictures go (%(default)s)")
+    options = parser.parse_args()
+    path = path_of(options.name)
+    browser_path = find_browser() or sys.exit("no Chromium: install one, or name it in CHROMIUM")
+    with jupyter_lab(path.parent) as server, chromium(browser_path) as browser:
+        with opened(browser, server, path.stem) as notebook:
+            found = list(problems(notebook, notebook.run_all()))
+            pictures = notebook.pictures(options.out, path.stem)
+    print(*pictures, sep="\n")
+    return "\n".join(found) or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
