@@ -27,17 +27,31 @@ def as_array(array):
 
 def copy_of(array):
     """A contiguous copy that shares no memory; a tensor's copy is detached from autograd."""
+    if type(array) is np.ndarray:  # the common case first: the simulator copies millions of arrays
+        return array.copy()
     return array.detach().clone().contiguous() if is_tensor(array) else np.array(array, order="C", copy=True)
+
+
+def fill(out, array):
+    """Copy the values of `array` into `out`, also into a tensor that autograd watches."""
+    (out.detach() if is_tensor(out) else out)[...] = array
 
 
 def n_bytes(array):
     """Size in bytes."""
-    return array.numel() * array.element_size() if is_tensor(array) else array.nbytes
+    return array.nbytes  # torch's name for it as well
 
 
 def describe(array):
     """Kind, dtype and shape, in words that two ranks can compare."""
     return f"{'tensor' if is_tensor(array) else 'array'} {array.dtype} {tuple(array.shape)}"
+
+
+def alike(one, other):
+    """True if kind, dtype and shape are the same; finds out without spelling them, which is slow."""
+    if type(one) is type(other):
+        return one.shape == other.shape and one.dtype == other.dtype
+    return describe(one) == describe(other)
 
 
 def is_inexact(array):

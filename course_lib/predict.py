@@ -15,6 +15,8 @@ class Prediction:
 
     def __repr__(self):
         measured = _short(self.measured)
+        if isinstance(self.measured, str):
+            return label("no_choice" if self.guess is None else "choice", guess=self.guess, measured=measured)
         if self.guess is None:
             return label("no_guess", measured=measured)
         if _positive(self.guess) and _positive(self.measured):

@@ -49,6 +49,8 @@ def run_attempt(case, worker, ranks, **options):
     except RankError as error:
         if isinstance(error.__cause__, NotImplementedError):
             raise _NotAttempted from None
+        if isinstance(error.__cause__, NotYet):
+            raise error.__cause__ from None
         raise NotYet(case, str(error)) from None
     if all(value is None or value is Ellipsis for value in run.values):
         raise _NotAttempted

@@ -54,6 +54,7 @@ def _numbers(figure):
 
 def _summary(values):
     values = np.asarray(values, dtype=float)
+    values = np.where(np.abs(values) < 1e-12, 0.0, values)  # what is left of rounding differs by machine
     if len(values) <= 6:
         return " ".join(f"{value:.5g}" for value in values)
     return f"{len(values)} values, {values[0]:.5g} … {values[-1]:.5g}, sum {np.nansum(values):.5g}"

@@ -1,0 +1,155 @@
+"""Checkers of chapter 10's exercises: values and messages, over worker counts and sizes."""
+
+import numpy as np
+
+from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt
+
+SIZES = (1, 4, 5)
+
+
+def check_server_mean(server_mean):
+    """Exercise 10.1: server_mean(comm, array) → the mean, by rank 0, with send and recv only."""
+    return checked(lambda: _server_mean(server_mean), "1, 2, 3, 4 and 7 workers, values and messages")
+
+
+def check_weighted_step(global_gradient):
+    """Exercise 10.2: global_gradient(comm, local, count) → the mean over all samples, unequal shards."""
+    return checked(lambda: _weighted(global_gradient), "unequal shards on 1, 2, 3, 4 and 7 workers")
+
+
+def check_epoch_batches(epoch_batches):
+    """Exercise 10.3: epoch_batches(rng, samples, workers, batch) → per step, an index array a worker."""
+    return checked(lambda: _batches(epoch_batches), "every sample once an epoch, equal batches, seeded")
+
+
+def _server_mean(server_mean):
+    for ranks in WORKER_COUNTS:
+        for size in SIZES:
+            case = f"{ranks} workers, gradients of length {size}"
+            inputs = [np.random.default_rng([ranks, size, rank]).normal(size=size) for rank in range(ranks)]
+
+            def worker(comm, inputs=inputs, case=case):
+                mine = inputs[comm.rank].copy()
+                mean = server_mean(comm, mine)
+                expect(
+                    np.array_equal(mine, inputs[comm.rank]),
+                    case,
+                    "the worker's own gradient was changed; add into a copy",
+                )
+                return mean
+
+            run = run_attempt(case, worker, ranks)
+            _expect_equal(case, run.values, np.mean(inputs, axis=0))
+            _expect_star(case, run.messages, ranks, 8 * size)
+
+
+def _expect_equal(case, values, wanted):
+    """Every rank's value is `wanted`, and all are the same to the last bit."""
+    for rank, value in enumerate(values):
+        expect(
+            isinstance(value, np.ndarray), case, f"rank {rank} returned {type(value).__name__}, not an array"
+        )
+        expect(
+            value.shape == wanted.shape, case, f"rank {rank} returned shape {value.shape}, not {wanted.shape}"
+        )
+        if not np.allclose(value, wanted, rtol=1e-12, atol=1e-12):
+            ratio = float(np.median(value / wanted))
+            hint = f"; it is {ratio:.4g} times too large" if abs(ratio - 1) > 1e-6 else ""
+            expect(False, case, f"rank {rank} returned {value[:3]}, the mean is {wanted[:3]}{hint}")
+    same = all(np.array_equal(value, values[0]) for value in values)
+    expect(same, case, "the ranks' results differ in the last bits: let one rank add, and send its result")
+
+
+def _expect_star(case, messages, ranks, nbytes):
+    """K-1 messages to rank 0, K-1 back, each the size of the gradient, and nothing else."""
+    up = sorted(message.source for message in messages if message.target == 0)
+    down = sorted(message.target for message in messages if message.source == 0)
+    others = list(range(1, ranks))
+    expect(up == others, case, f"rank 0 should hear once from each of {others}, but heard from {up}")
+    expect(down == others, case, f"rank 0 should answer each of {others} once, but sent to {down}")
+    expect(
+        len(messages) == 2 * len(others),
+        case,
+        f"{len(messages)} messages were sent; {2 * len(others)}, all to or from rank 0, are enough",
+    )
+    for message in messages:
+        expect(
+            message.nbytes == nbytes,
+            case,
+            f"{message.source} → {message.target} carried {message.nbytes} bytes, a gradient has {nbytes}",
+        )
+        expect(message.stop == message.stop, case, f"nobody received {message.source} → {message.target}")
+
+
+def _weighted(global_gradient):
+    for ranks in WORKER_COUNTS:
+        case = f"{ranks} workers"
+        rng = np.random.default_rng(ranks)
+        counts = rng.integers(1, 9, size=ranks)
+        parts = [rng.normal(size=(count, 3)) for count in counts]
+
+        def worker(comm, parts=parts, case=case):
+            local = parts[comm.rank].mean(axis=0)
+            kept = local.copy()
+            value = global_gradient(comm, local, len(parts[comm.rank]))
+            expect(
+                np.array_equal(local, kept), case, "the worker's own gradient was changed; multiply a copy"
+            )
+            return value
+
+        run = run_attempt(case, worker, ranks)
+        wanted = np.concatenate(parts).mean(axis=0)
+        plain = np.mean([part.mean(axis=0) for part in parts], axis=0)
+        got = run.values[0]
+        if ranks > 1 and np.shape(got) == (3,) and np.allclose(got, plain):
+            expect(False, case, f"{got} is the plain mean of means; shards of {counts} samples need weights")
+        _expect_equal(case, run.values, wanted)
+        rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
+        expect(rounds <= 2, case, f"{rounds} collectives were used; two are enough, and one can do it")
+        carried = max((message.nbytes for message in run.messages), default=0)
+        expect(carried <= 4 * 8, case, f"a message carried {carried} bytes: send sums, not samples")
+
+
+def _batches(epoch_batches):
+    for samples, workers, batch in ((12, 1, 4), (12, 2, 3), (24, 4, 2), (42, 7, 3), (26, 4, 3)):
+        case = f"{samples} samples, {workers} workers, batches of {batch}"
+
+        def attempt(_, samples=samples, workers=workers, batch=batch):
+            first, again = (epoch_batches(np.random.default_rng(5), samples, workers, batch) for _ in "ab")
+            other = epoch_batches(np.random.default_rng(6), samples, workers, batch)
+            return None if first is None else (first, again, other)
+
+        first, again, other = (_as_steps(case, epoch) for epoch in run_attempt(case, attempt, 1).values[0])
+        steps = samples // (workers * batch)
+        expect(len(first) == steps, case, f"{len(first)} steps; {steps} whole ones fit into an epoch")
+        shapes = {tuple(map(len, step)) for step in first}
+        expect(
+            shapes == {(batch,) * workers},
+            case,
+            f"each step needs {workers} batches of {batch}, got sizes {sorted(shapes)}",
+        )
+        used = np.concatenate([np.concatenate(step) for step in first])
+        expect(len(set(used)) == len(used), case, "a sample was used twice in one epoch")
+        expect(0 <= used.min() and used.max() < samples, case, f"indices go from 0 to {samples - 1}")
+        expect(_same(first, again), case, "the same rng gave another order: draw from rng only")
+        expect(not _same(first, other), case, "another rng gave the same order: shuffle with rng.permutation")
+
+
+def _as_steps(case, epoch):
+    """An epoch as a list of steps, each a list of integer arrays; a clear report if it is not."""
+    try:
+        steps = [[np.asarray(part) for part in step] for step in epoch]
+        whole = all(
+            np.issubdtype(part.dtype, np.integer) and part.ndim == 1 for step in steps for part in step
+        )
+    except TypeError:
+        whole = False
+    expect(whole, case, "return a list of steps; a step is a list with one array of indices a worker")
+    return steps
+
+
+def _same(one, two):
+    flat_one, flat_two = (
+        [index for step in epoch for part in step for index in part] for epoch in (one, two)
+    )
+    return flat_one == flat_two

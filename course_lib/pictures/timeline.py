@@ -1,0 +1,65 @@
+"""The timeline of a Run: a lane a rank, what each did when."""
+
+import math
+
+from course_lib.labels import label
+from course_lib.pictures.picture import Picture, new_figure
+from course_lib.pictures.style import PHASE_COLOURS, styled
+from course_lib.pictures.units import seconds_text, time_unit
+
+ARROWS = 64  # with more messages than this, lines between lanes would hide the lanes
+
+
+def timeline(run):
+    """Lanes of compute, send, receive, wait and collective; a thin line for each message, if few."""
+    ranks, shares = len(run.values), shares_of_time(run)
+    factor, unit = time_unit(run.seconds)
+    with styled():
+        figure, axes = new_figure(height=1.4 + 0.36 * ranks)
+        for kind in PHASE_COLOURS:
+            spans = [span for span in run.spans if span.kind == kind and span.stop > span.start]
+            if spans:
+                _draw(axes, kind, spans, factor)
+        if 0 < len(run.messages) <= ARROWS:
+            _join(axes, run.messages, factor)
+        axes.set_yticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
+        axes.set(xlabel=label("seconds", unit=unit), xlim=(0, run.seconds / factor), ylim=(ranks - 0.4, -0.6))
+        axes.grid(visible=False, axis="y")
+        world = label(run.world)
+        axes.set_title(label("timeline_title", ranks=ranks, world=world, wait=shares.get("wait", 0.0)))
+        figure.legend(loc="outside lower center", ncols=5)
+        listed = ", ".join(f"{label(kind)} {share:.0%}" for kind, share in shares.items())
+        seconds = seconds_text(run.seconds)
+        alt = label("timeline_alt", ranks=ranks, world=world, seconds=seconds, shares=listed)
+        return Picture(figure, alt)
+
+
+def shares_of_time(run):
+    """{kind: share of all ranks' time from the start to the run's end}; what is left over is idle."""
+    total = run.seconds * len(run.values)
+    lasting = [span for span in run.spans if span.stop > span.start]
+    kinds = [kind for kind in PHASE_COLOURS if any(span.kind == kind for span in lasting)]
+    return {
+        kind: sum(span.stop - span.start for span in lasting if span.kind == kind) / total for kind in kinds
+    }
+
+
+def _join(axes, messages, factor):
+    """A thin line for each message, from its source's lane to its target's; one artist, with gaps."""
+    times = [time / factor for message in messages for time in (message.start, message.stop, math.nan)]
+    lanes = [lane for message in messages for lane in (message.source, message.target, math.nan)]
+    axes.plot(times, lanes, color="black", linewidth=0.7, alpha=0.6, label="_" + label("messages"))
+
+
+def _draw(axes, kind, spans, factor):
+    axes.barh(
+        [span.rank for span in spans],
+        [(span.stop - span.start) / factor for span in spans],
+        left=[span.start / factor for span in spans],
+        height=0.72,
+        color=PHASE_COLOURS[kind],
+        edgecolor="white" if kind != "wait" else "#888888",  # hatching tells waiting apart without colour
+        linewidth=0.4,
+        hatch="////" if kind == "wait" else None,
+        label=label(kind),
+    )
