@@ -19,7 +19,7 @@ LABELS = {
     "gap": "distance from one worker's loss",
     "rounding": "rounding",
     "above_best": "loss above the best possible",
-    "ratio": "time of the loop / time of the product",
+    "ratio": "loop time / product time",
     "theory": "closed form",
     "measured": "measured",
     "equal": "equally fast",

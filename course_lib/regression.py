@@ -72,7 +72,7 @@ def check_data(X, y):
         raise ValueError(f"X must have at least one sample and one feature; got {X.shape}")
     for name, data in (("X", X), ("y", y)):
         if not np.isfinite(data).all():
-            raise ValueError(f"{name} must be finite; {np.count_nonzero(~np.isfinite(data))} of it is not")
+            raise ValueError(f"{name} must be finite; {np.count_nonzero(~np.isfinite(data))} of its numbers are not")
     return X, y
 
 

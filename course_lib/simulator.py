@@ -1,22 +1,32 @@
 """The simulated world: K workers in one thread, a virtual clock, one queue of events.
 
-The flow of one message: its sender's port takes it when free; its head reaches the receiver's port one
-latency later; that port takes heads in order of arrival, one at a time; after nbytes / bandwidth more the
-message has arrived, and a rank that waits for it resumes. A worker runs in a greenlet, so it stays plain,
-blocking Python; it runs only at the moment that the clock shows, so no other rank can be behind it.
+A message, from its sending to its being received:
+- It leaves when its sender's port is free. A port sends one message at a time, for nbytes / bandwidth each.
+- Its head reaches the receiver's port one latency later. The port takes heads in that order, one at a time;
+  heads that come at the same instant, in the order in which they were sent.
+- After nbytes / bandwidth more it has arrived, and a rank that waits for it resumes.
+- recv takes the first message of its source, recv_any the first of all; first is who came first to the port.
+
+Two kinds of event are all that is needed: a head reaches a port; a task resumes. Events of the same instant
+are served in this order: heads before tasks, then by rank, then by sequence (of sending; and on one rank the
+worker before its collectives in the background). A task, once resumed, runs until it must wait.
+
+A worker runs in a greenlet, so it stays plain, blocking Python, and only ever at the moment that the clock
+shows, so no other rank can be behind it.
 """
 
 import contextvars
-import heapq
 import sys
-from collections import deque
-from itertools import count
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
+from heapq import heappop, heappush
 
 import greenlet
 import numpy as np
 
 from course_lib import arguments, output
-from course_lib.arrays import as_array, copy_of, describe, n_bytes
+from course_lib.arrays import alike, as_array, copy_of, describe, fill
 from course_lib.collectives import ring_all_reduce
 from course_lib.comm import Comm, check_out
 from course_lib.errors import RankError
@@ -27,7 +37,6 @@ from course_lib.tracebacks import worker_traceback
 
 MAX_RANKS = 65_536
 DEFAULT_LINK = Link(5e-6, 10e9)  # 5 microseconds, 10 GB/s
-HEAD, ARRIVED, RESUME = range(3)  # kinds of event, in the order in which equal times are served
 ANY = -1  # the source that recv_any waits for
 
 
@@ -44,115 +53,130 @@ def simulate(worker, ranks, *, link=DEFAULT_LINK, links=None, speeds=None, jitte
     __tracebackhide__ = True
     arguments.worker_function(worker)
     ranks = arguments.whole_number("ranks", ranks, 1, MAX_RANKS)
-    clockwork = _Clockwork(ranks, speeds, jitter, seed)
-    simulation = _Simulation(worker, ranks, _Network(ranks, link, links), clockwork)
-    with output.by_rank(ranks, simulation.current_rank) as printed:
-        values = simulation.run()
-    output.replay(printed)
+    network = _Network(ranks, link, links)
+    simulation = _Simulation(worker, ranks, network, _Clockwork(ranks, speeds, jitter, seed))
+    printed = []
+    try:
+        with output.by_rank(ranks, simulation.current_rank) as printed:
+            values = simulation.run()
+    finally:
+        output.replay(printed)
     trace = simulation.trace
     return Run("simulated", values, max(trace.finish), printed, trace)
 
 
 class _Network:
-    """Ports and links: when does a message leave, and how long is it on its way?"""
+    """Links, and until when each rank's ports are taken."""
 
     def __init__(self, ranks, link, links):
-        self.link = _link("link", link)
-        self.links = {}
-        for pair, special in (links or {}).items():
-            source, target = pair
-            arguments.whole_number("links: source", source, 0, ranks - 1)
-            arguments.whole_number("links: target", target, 0, ranks - 1)
-            self.links[pair] = _link(f"links[{pair}]", special)
+        self.link = _checked_link("link", link)
+        self.links = {} if links is None else _checked_links(links, ranks)
         self.send_free = [0.0] * ranks
         self.recv_free = [0.0] * ranks
-
-    def between(self, source, target):
-        return self.links.get((source, target), self.link) if self.links else self.link
 
 
 class _Clockwork:
     """How long compute(seconds) takes on a rank."""
 
     def __init__(self, ranks, speeds, jitter, seed):
-        speeds = [1.0] * ranks if speeds is None else list(speeds)
+        speeds = [1.0] * ranks if speeds is None else _checked_list("speeds", speeds)
         if len(speeds) != ranks:
             raise ValueError(f"speeds must have one number a rank, {ranks}; got {len(speeds)}")
         self.speeds = [arguments.real_number("speeds", speed, inclusive=False) for speed in speeds]
         if jitter is not None and not callable(jitter):
             raise TypeError(f"jitter must be a function of a numpy Generator; got {jitter!r}")
+        seed = arguments.whole_number("seed", seed, 0)
         self.jitter = jitter
         self.streams = np.random.default_rng(seed).spawn(ranks) if jitter else None
 
     def seconds(self, rank, seconds):
-        factor = 1.0
+        seconds = arguments.real_number("seconds", seconds)
         if self.jitter:
-            factor = arguments.real_number("jitter's result", self.jitter(self.streams[rank]))
-        return arguments.real_number("seconds", seconds) * factor / self.speeds[rank]
+            seconds *= arguments.real_number("jitter's result", self.jitter(self.streams[rank]))
+        return seconds / self.speeds[rank]
 
 
 class _Packet:
-    """A message on its way."""
+    """A message on its way. `head`: when its head reaches the port; `arrival`: known from then on."""
 
-    __slots__ = ("array", "source", "channel", "number", "duration", "arrival")
+    __slots__ = ("array", "source", "mailbox", "number", "head", "duration", "arrival")
 
-    def __init__(self, array, source, channel, number, duration):
+    def __init__(self, array, source, mailbox, number, head, duration):
         self.array = array
         self.source = source
-        self.channel = channel
+        self.mailbox = mailbox
         self.number = number
+        self.head = head
         self.duration = duration
-        self.arrival = None
+
+
+class _Mailbox:
+    """What has reached one rank's port: for the worker itself, or for one collective.
+
+    A packet is put here when its head reaches the port. When it will have arrived is known then, for nothing
+    overtakes it any more; so its receiver can be woken at that time without an event for the arrival.
+    """
+
+    __slots__ = ("name", "packets", "waiter", "wanted")
+
+    def __init__(self, name):
+        self.name = name  # of the collective; None for the worker's own
+        self.packets = defaultdict(deque)  # source -> packets in order
+        self.waiter = None  # the task that waits for one
+        self.wanted = None  # and from whom
+
+    def first_source(self):
+        """The source of the packet that came first, or None."""
+        fronts = [packets[0] for packets in self.packets.values() if packets]
+        if not fronts:
+            return None
+        return min(fronts, key=lambda packet: (packet.head, packet.number)).source
 
 
 class _Task:
     """A greenlet that works for a rank: its worker, or a collective in the background."""
 
-    def __init__(self, simulation, rank, function):
+    def __init__(self, simulation, rank, number, function):
+        self.simulation = simulation
         self.rank = rank
+        self.number = number
+        self.function = function
         self.greenlet = greenlet.greenlet(self._run, parent=simulation.hub)
         self.greenlet.gr_context = contextvars.copy_context()
-        self.simulation = simulation
-        self.function = function
-        self.grad_mode = None  # torch's, saved while the task is switched out
-        self.waits_for = None  # in words, for the report of a deadlock
+        self.waits_for = None  # a mailbox or a task, for the report of a deadlock
         self.value = None
         self.done = False
         self.waiter = None  # the task that waits for this one's end
 
     def _run(self):
+        """What the greenlet runs; an exception goes on to the hub, which is its parent."""
         try:
             self.value = self.function()
-        except greenlet.GreenletExit:
-            raise
-        except BaseException as error:
-            self.simulation.failure = (self.rank, error)
+        finally:
+            _reset_grad_mode(self.simulation.torch_modes)  # a plain set_grad_enabled(False) would stay
         self.done = True
         if self.waiter is not None:
-            self.simulation.resume(self.waiter)
+            self.simulation.resume(self.waiter, self.simulation.now)
 
 
 class _Simulation:
     """The event queue and what hangs on it."""
 
     def __init__(self, worker, ranks, network, clockwork):
-        self.worker = worker
         self.ranks = ranks
         self.network = network
         self.clockwork = clockwork
         self.hub = greenlet.getcurrent()
+        self.torch_modes = _torch_modes()  # what each task begins with
         self.now = 0.0
-        self.queue = []
-        self.sequence = count()
+        self.queue = []  # (time, rank, number, packet) or (time, ranks + rank, number, task)
         self.current = None
-        self.failure = None
-        self.closed = False
         self.trace = Trace(ranks)
-        self.mailbox = {}  # (target, source, channel) -> packets that have arrived
-        self.waiting = {}  # (target, source, channel) -> tasks that wait for one
-        self.inbox = [deque() for _ in range(ranks)]  # user messages of all sources, for recv_any
+        self.mailboxes = [_Mailbox(None) for _ in range(ranks)]
+        self.collective_mailboxes = {}  # (rank, number of the collective) -> mailbox
         self.signatures = []  # the n-th collective: (what its first rank asked for, that rank)
         self.tasks = []
+        self.comms = [SimulatedComm(self, rank, worker) for rank in range(ranks)]
 
     def current_rank(self):
         """The rank whose code is running, or None."""
@@ -161,106 +185,77 @@ class _Simulation:
     def run(self):
         """Serve events until all is done; return the workers' values."""
         __tracebackhide__ = True
-        mains = [self.start(rank, self._main(rank)) for rank in range(self.ranks)]
+        workers = self.tasks[:]
         try:
-            while self.queue and self.failure is None:
-                self.now, kind, rank, _, item = heapq.heappop(self.queue)
-                if kind == HEAD:
-                    self._reach_port(rank, item)
-                elif kind == ARRIVED:
-                    self._deliver(rank, item)
-                else:
-                    self._switch_to(item)
-            self._raise_failure(mains)
+            self._serve()
+            stuck = [task for task in workers if not task.done]
+            if stuck:
+                raise RankError(stuck[0].rank, "deadlock", _who_waits(stuck, workers))
+        except (RankError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if self.current is None:
+                raise
+            raise _rank_error(self.current.rank, error) from error
         finally:
             self._close()
-        return [task.value for task in mains]
+        return [task.value for task in workers]
 
     def start(self, rank, function):
         """A new task of `rank`, which begins now."""
-        task = _Task(self, rank, function)
+        task = _Task(self, rank, len(self.tasks), function)
         self.tasks.append(task)
-        self.resume(task)
+        self.resume(task, self.now)
         return task
 
-    def resume(self, task, delay=0.0):
-        heapq.heappush(self.queue, (self.now + delay, RESUME, task.rank, next(self.sequence), task))
+    def resume(self, task, time):
+        """Let a task go on at `time`; it must pause until then."""
+        heappush(self.queue, (time, self.ranks + task.rank, task.number, task))
 
-    def pause(self, waits_for):
-        """Called in a task: give control back until resumed."""
-        self.current.waits_for = waits_for
-        self.hub.switch()
+    def pause(self):
+        """Called in a task: give control back until resumed, with torch's modes as the others know them."""
+        if _torch_modes() == self.torch_modes:
+            self.hub.switch()
+        else:
+            with _in_torch_modes(self.torch_modes):
+                self.hub.switch()
 
-    def post(self, array, source, target, channel):
-        """A copy of `array` sets out now; its send port is taken as soon as it is free."""
-        network, nbytes = self.network, n_bytes(array)
-        link = network.between(source, target)
-        start = max(self.now, network.send_free[source])
+    def post(self, array, source, target, mailbox):
+        """A copy of `array` sets out when its send port is free; returns the message's number."""
+        network = self.network
+        link = network.links.get((source, target), network.link) if network.links else network.link
+        start, nbytes = network.send_free[source], array.nbytes
+        if start < self.now:
+            start = self.now
         duration = nbytes / link.bandwidth
         network.send_free[source] = start + duration
         number = self.trace.add_message(source, target, nbytes, start)
-        packet = _Packet(copy_of(array), source, channel, number, duration)
-        heapq.heappush(self.queue, (start + link.latency, HEAD, target, next(self.sequence), packet))
+        head = start + link.latency
+        packet = _Packet(copy_of(array), source, mailbox, number, head, duration)
+        heappush(self.queue, (head, target, number, packet))
+        return number
 
-    def take(self, target, source, channel):
-        """Wait for the next packet of (source, channel) and return it."""
-        key = (target, source, channel)
-        if not self.mailbox.get(key):
-            self.waiting.setdefault(key, deque()).append(self.current)
-            self.pause(("recv", source))
-        packet = self.mailbox[key].popleft()
-        if channel is None:
-            self.inbox[target].remove(packet)
+    def take(self, mailbox, source):
+        """Wait for the next packet of `source`, or of ANY, and return it."""
+        if source == ANY:
+            source = self._wait_for_any(mailbox)
+        packets = mailbox.packets[source]
+        if not packets:
+            self._wait_for_head(mailbox, source)
+        elif packets[0].arrival > self.now:
+            self.resume(self.current, packets[0].arrival)
+            self.pause()
+        packet = packets.popleft()
         self.trace.stop[packet.number] = packet.arrival
         return packet
 
-    def take_any(self, target):
-        """Wait until a user message of any source is there; chosen at the time of resuming."""
-        if not self.inbox[target]:
-            self.waiting.setdefault((target, ANY, None), deque()).append(self.current)
-            self.pause(("recv_any", None))
-        first = min(self.inbox[target], key=lambda packet: (packet.arrival, packet.source, packet.number))
-        return self.take(target, first.source, None)
-
-    def _reach_port(self, rank, packet):
-        """The head of a message is at the receiver's port, which takes it when free."""
-        free = self.network.recv_free
-        packet.arrival = free[rank] = max(self.now, free[rank]) + packet.duration
-        heapq.heappush(self.queue, (packet.arrival, ARRIVED, rank, next(self.sequence), packet))
-
-    def _deliver(self, rank, packet):
-        key = (rank, packet.source, packet.channel)
-        self.mailbox.setdefault(key, deque()).append(packet)
-        if packet.channel is None:
-            self.inbox[rank].append(packet)
-        for waiting_for in (key, (rank, ANY, None)):
-            if self.waiting.get(waiting_for) and (waiting_for is key or packet.channel is None):
-                self.resume(self.waiting[waiting_for].popleft())
-                break
-
-    def _switch_to(self, task):
-        """Let a task run until it pauses or ends, with torch's grad mode its own."""
-        torch = sys.modules.get("torch")
-        outer = torch.is_grad_enabled() if torch else None
-        if torch and task.grad_mode is not None:
-            torch.set_grad_enabled(task.grad_mode)
-        self.current, task.waits_for = task, None
-        task.greenlet.switch()
-        self.current = None
-        torch = sys.modules.get("torch")
-        if torch:
-            task.grad_mode = torch.is_grad_enabled()
-            torch.set_grad_enabled(True if outer is None else outer)
-
-    def _main(self, rank):
-        comm = SimulatedComm(self, rank)
-
-        def main():
-            value = self.worker(comm)
-            self.trace.finish[rank] = self.now
-            return value
-
-        return main
+    def collective_mailbox(self, rank, number):
+        """Messages of a collective travel apart from the worker's own."""
+        mailbox = self.collective_mailboxes.get((rank, number))
+        if mailbox is None:
+            name, _ = self.signatures[number]
+            mailbox = self.collective_mailboxes[rank, number] = _Mailbox(name)
+        return mailbox
 
     def agree(self, number, rank, what):
         """Raise RankError unless `what`, a rank's n-th collective, is what the first rank there asked for."""
@@ -271,122 +266,186 @@ class _Simulation:
             text = f"collective {number} differs: rank {other} asked for {first}, rank {rank} for {what}"
             raise RankError(rank, "mismatch", text)
 
-    def _raise_failure(self, mains):
+    def _wait_for_any(self, mailbox):
+        """The source of the first packet; waits if there is none."""
+        if mailbox.first_source() is None:
+            self._wait_for_head(mailbox, ANY)
+        return mailbox.first_source()
+
+    def _wait_for_head(self, mailbox, source):
+        """Until the packet whose head is the next to come has arrived."""
+        mailbox.waiter, mailbox.wanted = self.current, source
+        self.current.waits_for = mailbox
+        self.pause()
+
+    def _serve(self):
         __tracebackhide__ = True
-        if self.failure is not None:
-            rank, error = self.failure
-            if isinstance(error, (RankError, KeyboardInterrupt, SystemExit)):
-                raise error
-            text = f"rank {rank} raised {type(error).__name__}: {error}\n\n{worker_traceback(error)}"
-            raise RankError(rank, "raised", text) from error
-        stuck = [task for task in mains if not task.done]
-        if stuck:
-            raise RankError(stuck[0].rank, "deadlock", _who_waits(stuck, mains))
+        queue, ranks = self.queue, self.ranks
+        while queue:
+            self.now, place, _, item = heappop(queue)
+            if place < ranks:
+                self._reach_port(place, item)
+            else:
+                self._switch_to(item)
+
+    def _reach_port(self, rank, packet):
+        """The head of a message is at the receiver's port, which takes it when free."""
+        free = self.network.recv_free
+        begin = free[rank]
+        if begin < self.now:
+            begin = self.now
+        packet.arrival = free[rank] = begin + packet.duration
+        mailbox = packet.mailbox
+        mailbox.packets[packet.source].append(packet)
+        if mailbox.waiter is not None and mailbox.wanted in (packet.source, ANY):
+            self.resume(mailbox.waiter, packet.arrival)
+            mailbox.waiter = None
+
+    def _switch_to(self, task):
+        """Let a task run until it pauses or ends."""
+        __tracebackhide__ = True
+        self.current = task
+        task.greenlet.switch()
+        self.current = None
 
     def _close(self):
         """End the greenlets that are left, so that their finally blocks run now."""
-        self.closed = True
+        for comm in self.comms:
+            comm.close()
         for task in self.tasks:
             if task.greenlet:
                 self.current = task
-                task.greenlet.throw(greenlet.GreenletExit)
+                with suppress(Exception):  # of a finally block; the run's own error matters more
+                    task.greenlet.throw(greenlet.GreenletExit)
         self.current = None
+        self.queue.clear()
+        self.mailboxes.clear()
+        self.collective_mailboxes.clear()
 
 
 class SimulatedComm(Comm):
     """`comm` in the simulated world; see course_lib.comm.Comm for the contract."""
 
-    def __init__(self, simulation, rank):
+    def __init__(self, simulation, rank, worker):
         super().__init__(rank, simulation.ranks)
         self._simulation = simulation
+        self._mailbox = simulation.mailboxes[rank]
         self._collectives = 0
+        self._task = simulation.start(rank, lambda: self._work(worker))
 
     def send(self, array, to):
-        start = self._enter()
-        array = as_array(array)
-        self._simulation.post(array, self.rank, self._peer("to", to), None)
-        self._note("send", start, n_bytes(array), f"to {to}")
+        self._enter()
+        self._send(as_array(array), self._peer("to", to))
 
     def recv(self, source, out=None):
-        start = self._enter()
-        packet = self._simulation.take(self.rank, self._peer("source", source), None)
-        self._note("recv", start, n_bytes(packet.array), f"from {source}", packet.number)
-        return _unpack(packet, out)
+        self._enter()
+        return self._recv(self._peer("source", source), out)[1]
 
     def recv_any(self):
-        start = self._enter()
+        self._enter()
         if self.size == 1:
             raise ValueError("recv_any with one rank: there is nobody to receive from")
-        packet = self._simulation.take_any(self.rank)
-        self._note("recv", start, n_bytes(packet.array), f"from {packet.source}", packet.number)
-        return packet.source, _unpack(packet, None)
+        return self._recv(ANY)
 
     def sendrecv(self, array, to, source, out=None):
-        self.send(array, to)
-        return self.recv(source, out)
+        self._enter()
+        array, to, source = as_array(array), self._peer("to", to), self._peer("source", source)
+        self._send(array, to)
+        return self._recv(source, out)[1]
 
     def all_reduce(self, array, op="sum", wait=True):
         array = self._reducible(array, op)
-        channel = self._open_channel(f"all_reduce {op} of {describe(array)}")
-        name, start = f"all_reduce {op}", self._simulation.now
+        name = f"all_reduce {op}"
+        channel, start = self._open_channel(name, f"{name} of {describe(array)}")
         mine = copy_of(array)
 
         def reduce():
             total = ring_all_reduce(channel, mine, op)
-            self._note("collective", start, n_bytes(array), name, channel.number)
+            self._end_collective(channel, name, start, array.nbytes)
             return total
 
         return reduce() if wait else _Handle(self, self._simulation.start(self.rank, reduce))
 
     def broadcast(self, array, source):
         array = as_array(array)
-        arguments.whole_number("source", source, 0, self.size - 1)
-        channel = self._open_channel(f"broadcast from {source} of {describe(array)}")
-        start = self._simulation.now
+        source = arguments.whole_number("source", source, 0, self.size - 1)
+        name = f"broadcast from {source}"
+        channel, start = self._open_channel(name, f"{name} of {describe(array)}")
         result = _binomial_broadcast(channel, copy_of(array), source)
-        self._note("collective", start, n_bytes(array), f"broadcast from {source}", channel.number)
+        self._end_collective(channel, name, start, array.nbytes)
         return result
 
     def barrier(self):
-        channel = self._open_channel("barrier")
-        start, empty, step = self._simulation.now, np.empty(0, np.uint8), 1
+        channel, start = self._open_channel("barrier", "barrier")
+        empty, step = np.empty(0, np.uint8), 1
         while step < self.size:  # dissemination: whoever has heard of all knows that all are here
             channel.sendrecv(empty, (self.rank + step) % self.size, (self.rank - step) % self.size)
             step *= 2
-        self._note("collective", start, 0, "barrier", channel.number)
+        self._end_collective(channel, "barrier", start, 0)
 
     def compute(self, seconds):
-        start = self._enter()
-        self._simulation.resume(
-            self._simulation.current, self._simulation.clockwork.seconds(self.rank, seconds)
-        )
-        self._simulation.pause(("compute", None))
-        self._note("compute", start)
+        self._enter()
+        simulation = self._simulation
+        start = simulation.now
+        simulation.resume(self._task, start + simulation.clockwork.seconds(self.rank, seconds))
+        simulation.pause()
+        simulation.trace.add_call(self.rank, "compute", start, simulation.now, 0, "")
+
+    def close(self):
+        """Refuse all further calls."""
+        self._task = None
+
+    def _work(self, worker):
+        value = worker(self)
+        self._simulation.trace.finish[self.rank] = self._simulation.now
+        return value
+
+    def _peer(self, name, rank):
+        if type(rank) is int and 0 <= rank < self.size and rank != self.rank:  # nearly always, and quick
+            return rank
+        return super()._peer(name, rank)
 
     def _enter(self):
         """Start of a call: refused where switching greenlets would hang."""
-        simulation = self._simulation
-        if simulation.closed:
+        if self._task is None:
             raise RuntimeError("this simulation is over; comm is of no use any more")
-        if simulation.current is None or simulation.current.greenlet is not greenlet.getcurrent():
+        if self._task.greenlet is not greenlet.getcurrent():
             raise RuntimeError("comm was called from another thread or greenlet than its worker's")
         torch = sys.modules.get("torch")
         if torch and torch._C._current_graph_task_id() != -1:
             raise RuntimeError(
                 "comm was called from a backward hook; the simulator cannot pause inside backward: use launch"
             )
-        return simulation.now
 
-    def _note(self, kind, start, nbytes=0, label="", ref=-1):
-        self._simulation.trace.add_call(self.rank, kind, start, self._simulation.now, nbytes, label, ref)
+    def _send(self, array, to):
+        simulation = self._simulation
+        number = simulation.post(array, self.rank, to, simulation.mailboxes[to])
+        now = simulation.now
+        simulation.trace.add_call(self.rank, "send", now, now, array.nbytes, None, number)
 
-    def _open_channel(self, what):
-        """Messages of a collective travel apart from the worker's own."""
+    def _recv(self, source, out=None):
+        """(source, array) of the next message."""
+        simulation = self._simulation
+        start = simulation.now
+        packet = simulation.take(self._mailbox, source)
+        array = packet.array
+        simulation.trace.add_call(self.rank, "recv", start, simulation.now, array.nbytes, None, packet.number)
+        return packet.source, _unpack(array, out)
+
+    def _open_channel(self, name, what):
+        """The messages of this rank's next collective, and the time."""
         self._enter()
         number = self._collectives
         self._collectives += 1
         self._simulation.agree(number, self.rank, what)
-        return _Channel(self._simulation, self.rank, number)
+        return _Channel(self._simulation, self.rank, number), self._simulation.now
+
+    def _end_collective(self, channel, name, start, nbytes):
+        simulation = self._simulation
+        simulation.trace.add_call(
+            self.rank, "collective", start, simulation.now, nbytes, name, channel.number
+        )
+        del simulation.collective_mailboxes[self.rank, channel.number]
 
 
 class _Channel:
@@ -395,12 +454,14 @@ class _Channel:
     def __init__(self, simulation, rank, number):
         self.rank, self.size, self.number = rank, simulation.ranks, number
         self._simulation = simulation
+        self._mailbox = simulation.collective_mailbox(rank, number)
 
     def send(self, array, to):
-        self._simulation.post(array, self.rank, to, self.number)
+        simulation = self._simulation
+        simulation.post(array, self.rank, to, simulation.collective_mailbox(to, self.number))
 
     def recv(self, source, out=None):
-        return _unpack(self._simulation.take(self.rank, source, self.number), out)
+        return _unpack(self._simulation.take(self._mailbox, source).array, out)
 
     def sendrecv(self, array, to, source, out=None):
         self.send(array, to)
@@ -415,27 +476,54 @@ class _Handle:
 
     def wait(self):
         """Wait until it is done and return its result."""
-        simulation = self._comm._simulation
-        start = self._comm._enter()
+        self._comm._enter()
         if not self._task.done:
-            self._task.waiter = simulation.current
-            simulation.pause(("all_reduce", None))
-            self._comm._note("wait", start, 0, "all_reduce")
+            self._wait()
         return self._task.value
 
+    def _wait(self):
+        rank, simulation = self._comm.rank, self._comm._simulation
+        start = simulation.now
+        self._task.waiter = simulation.current
+        simulation.current.waits_for = self._task
+        simulation.pause()
+        simulation.trace.add_call(rank, "wait", start, simulation.now, 0, "all_reduce")
 
-def _link(name, link):
+
+def _checked_link(name, link):
     if not isinstance(link, Link):
         raise TypeError(f"{name} must be a Link(latency, bandwidth); got {link!r}")
     return link
 
 
-def _unpack(packet, out):
-    """A packet's array, in `out` if given."""
+def _checked_links(links, ranks):
+    """`links` as a dict of pairs of ranks, or an error that names what is wrong."""
+    if not isinstance(links, Mapping):
+        raise TypeError(f"links must be a dict of (source, target): Link; got {links!r}")
+    checked = {}
+    for pair, link in links.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"links must have keys (source, target); got {pair!r}")
+        source, target = (arguments.whole_number("links: rank", rank, 0, ranks - 1) for rank in pair)
+        if source == target:
+            raise ValueError(f"links must join two ranks; got {pair!r}")
+        checked[source, target] = _checked_link(f"links[{pair}]", link)
+    return checked
+
+
+def _checked_list(name, values):
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} must be a list of numbers; got {values!r}")
+    return list(values)
+
+
+def _unpack(array, out):
+    """A received array, in `out` if given."""
     if out is None:
-        return packet.array
-    check_out(out, describe(packet.array))
-    out[...] = packet.array
+        return array
+    if not alike(out, array):
+        check_out(as_array(out), describe(array))
+    fill(out, array)
     return out
 
 
@@ -452,12 +540,45 @@ def _binomial_broadcast(comm, array, source):
     return array
 
 
-def _who_waits(stuck, mains):
+def _torch_modes():
+    """torch's inference and grad mode, which belong to the thread; the usual ones if it is not imported."""
+    torch = sys.modules.get("torch")
+    return (torch.is_inference_mode_enabled(), torch.is_grad_enabled()) if torch else (False, True)
+
+
+@contextmanager
+def _in_torch_modes(modes):
+    torch = sys.modules["torch"]
+    inference, grad = modes
+    with torch.inference_mode(inference), torch.set_grad_enabled(grad):
+        yield
+
+
+def _reset_grad_mode(modes):
+    if _torch_modes() != modes:
+        _, grad = modes
+        sys.modules["torch"].set_grad_enabled(grad)
+
+
+def _rank_error(rank, error):
+    """What a worker raised, as a RankError."""
+    if isinstance(error, SystemExit):
+        return RankError(rank, "left", f"rank {rank} left without a result (exit code {error.code})")
+    text = f"rank {rank} raised {type(error).__name__}: {error}\n\n{worker_traceback(error)}"
+    return RankError(rank, "raised", text)
+
+
+def _who_waits(stuck, workers):
     """One line a rank of a deadlock: who waits for whom."""
-    lines = []
+    lines = ["deadlock: nobody is left who could send"]
     for task in stuck:
-        call, source = task.waits_for
-        whom = "" if source is None else f" from rank {source}"
-        gone = ", which has returned" if source is not None and mains[source].done else ""
-        lines.append(f"rank {task.rank} waits in {call}{whom}{gone}")
-    return "deadlock: nobody is left who could send\n" + "\n".join(lines)
+        mailbox = task.waits_for
+        if isinstance(mailbox, _Task):
+            mailbox = mailbox.waits_for
+        call = mailbox.name or ("recv_any" if mailbox.wanted == ANY else "recv")
+        line = f"rank {task.rank} waits in {call}"
+        if mailbox.wanted != ANY:
+            gone = ", which has returned" if workers[mailbox.wanted].done else ""
+            line += f" from rank {mailbox.wanted}{gone}"
+        lines.append(line)
+    return "\n".join(lines)

@@ -40,7 +40,7 @@ class Span(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of `comm`, as recorded. `ref`: the message sent or received, or the number of the collective."""
+    """One call of `comm`, as recorded. `ref`: the message, or the number of the collective."""
 
     rank: int
     kind: str

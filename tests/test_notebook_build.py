@@ -118,12 +118,15 @@ def test_the_check_passes_after_a_build(built):
     assert main(["--check"], built.source.parent) == 0
 
 
-@pytest.mark.parametrize("old, new, shown", [
-    ("Some words.", "Other words.", "+Other words."),
-    ("[solution]", "[solution, hide-input]", '"hide-input"'),
-    ('"core"', '"deeper"', '"deeper"'),
-    ("### A part of it", "### A part of it\n\n+++\n\nMore.", "+More."),
-])
+@pytest.mark.parametrize(
+    "old, new, shown",
+    [
+        ("Some words.", "Other words.", "+Other words."),
+        ("[solution]", "[solution, hide-input]", '"hide-input"'),
+        ('"core"', '"deeper"', '"deeper"'),
+        ("### A part of it", "### A part of it\n\n+++\n\nMore.", "+More."),
+    ],
+)
 def test_the_check_finds_a_changed_source(copy, old, new, shown):
     edit(copy.source, old, new)
     cell, stale = differences(copy.source)

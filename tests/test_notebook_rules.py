@@ -54,24 +54,28 @@ def printed(text, name="stdout"):
 
 def good():
     picture = new_output("display_data", {"image/png": "/tmp/"}, metadata=PICTURE)
-    return new_notebook(cells=[
-        markdown(OPENING),
-        markdown(SECTION, "core", "lecture-core"),
-        code("x = 1  # one", outputs=[printed("1\n"), picture]),
-        code("import time\ntime.time()", "live", "nbval-ignore-output"),
-        markdown(EXERCISE, "exercise"),
-        code("def add(a, b): ...", "stub"),
-        code("check(add)", "check"),
-        code('def add(a, b):\n    """The sum of two numbers, whatever their signs are."""', "solution"),
-        markdown(CLOSING),
-    ])
+    return new_notebook(
+        cells=[
+            markdown(OPENING),
+            markdown(SECTION, "core", "lecture-core"),
+            code("x = 1  # one", outputs=[printed("1\n"), picture]),
+            code("import time\ntime.time()", "live", "nbval-ignore-output"),
+            markdown(EXERCISE, "exercise"),
+            code("def add(a, b): ...", "stub"),
+            code("check(add)", "check"),
+            code('def add(a, b):\n    """The sum of two numbers, whatever their signs are."""', "solution"),
+            markdown(CLOSING),
+        ]
+    )
 
 
 def replaced(index, old, new):
     """A breach: the text of one cell is changed."""
+
     def change(notebook):
         assert old in notebook.cells[index].source
         notebook.cells[index].source = notebook.cells[index].source.replace(old, new)
+
     return change
 
 
@@ -88,6 +92,7 @@ def every_code_cell(source):
         for cell in notebook.cells[2:4]:
             cell.source = source
         notebook.cells[1].source += " word" * 500
+
     return change
 
 
@@ -100,50 +105,77 @@ def error():
 
 
 BREACHES = {
-    "short_cells": [(replaced(2, "x = 1", "x = 1\n" * 21), "22 lines"),
-                    (lambda notebook: [every_code_cell("x = 1\n" * 6)(notebook),
-                                       replaced(6, "check(add)", "x = 1\n" * 6)(notebook)], "median")],
-    "cells_of_prose": [(lambda notebook: notebook.cells.extend(code("x") for _ in range(3)), "0.67"),
-                       (lambda notebook: notebook.cells.extend(markdown("x") for _ in range(5)), "3.00")],
+    "short_cells": [
+        (replaced(2, "x = 1", "x = 1\n" * 21), "22 lines"),
+        (
+            lambda notebook: [
+                every_code_cell("x = 1\n" * 6)(notebook),
+                replaced(6, "check(add)", "x = 1\n" * 6)(notebook),
+            ],
+            "median",
+        ),
+    ],
+    "cells_of_prose": [
+        (lambda notebook: notebook.cells.extend(code("x") for _ in range(3)), "0.67"),
+        (lambda notebook: notebook.cells.extend(markdown("x") for _ in range(5)), "3.00"),
+    ],
     "words_of_prose": [(replaced(2, "x = 1", "x = 1\n" * 15), "fewer than 8")],
     "title": [(replaced(0, "# 1 A chapter\n", ""), "title")],
-    "fixed_headings": [(replaced(0, "## The question", "## A question"), "first three"),
-                       (replaced(8, "## Takeaways", "## Summary"), "last three"),
-                       (replaced(8, "## Further reading", "```\n## Further reading\n```"), "last three")],
-    "before_you_start": [(replaced(0, "20 minutes", "a while"), "minutes"),
-                         (replaced(0, "builds on", "needs"), "builds on")],
-    "takeaways": [(replaced(8, "- three\n", ""), "2 takeaways"),
-                  (replaced(8, "- three\n", "- three\n" * 4), "6 takeaways")],
+    "fixed_headings": [
+        (replaced(0, "## The question", "## A question"), "first three"),
+        (replaced(8, "## Takeaways", "## Summary"), "last three"),
+        (replaced(8, "## Further reading", "```\n## Further reading\n```"), "last three"),
+    ],
+    "before_you_start": [
+        (replaced(0, "20 minutes", "a while"), "minutes"),
+        (replaced(0, "builds on", "needs"), "builds on"),
+    ],
+    "takeaways": [
+        (replaced(8, "- three\n", ""), "2 takeaways"),
+        (replaced(8, "- three\n", "- three\n" * 4), "6 takeaways"),
+    ],
     "depth": [(tagged(1, "lecture-core"), "A section"), (tagged(1, "core", "deeper"), "A section")],
-    "exercises": [(replaced(4, "1/5", "6/5"), "difficulty"),
-                  (replaced(4, "about 2 minutes", "short"), "minutes"),
-                  (tagged(6), "0 cells tagged check"),
-                  (lambda notebook: notebook.cells.insert(6, notebook.cells.pop(7)), "next three"),
-                  (lambda notebook: notebook.cells.pop(4), "0 exercises")],
+    "exercises": [
+        (replaced(4, "1/5", "6/5"), "difficulty"),
+        (replaced(4, "about 2 minutes", "short"), "minutes"),
+        (tagged(6), "0 cells tagged check"),
+        (lambda notebook: notebook.cells.insert(6, notebook.cells.pop(7)), "next three"),
+        (lambda notebook: notebook.cells.pop(4), "0 exercises"),
+    ],
     "known_tags": [(tagged(2, "sovled"), "sovled")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
     "lecture": [(tagged(1, "core"), "lecture-core")],
     "executed": [(lambda notebook: notebook.cells[2].update(execution_count=None), "cell 2")],
     "no_errors": [(showing(error()), "ValueError: no"), (showing(printed("oh", "stderr")), "oh")],
-    "alt_texts": [(lambda notebook: notebook.cells[2].outputs[1].metadata.clear(), "0 characters"),
-                  (lambda notebook: notebook.cells[2].outputs[1].metadata.update({"image/png": {"alt": "x"}}),
-                   "1 characters"),
-                  (replaced(8, "![a picture of a book]", "![]"), "without alt"),
-                  (replaced(8, "![a picture of a book](book.png)", '<img src="book.png">'), "without alt")],
-    "no_machine_paths": [(showing(printed("see /home/ada/x.py")), "/home/ada"),
-                         (html("<p>/tmp/x</p>"), "/tmp/x"),
-                         (replaced(2, "x = 1", r"x = 'C:\Users\ada'"), "Users"),
-                         (showing(printed("lib/site-packages/x")), "site-packages")],
-    "no_addresses": [(showing(printed("<object object at 0x7f01>")), "0x7f01"),
-                     (html("&lt;f at 0x7f01&gt;"), "0x7f01")],
+    "alt_texts": [
+        (lambda notebook: notebook.cells[2].outputs[1].metadata.clear(), "0 characters"),
+        (
+            lambda notebook: notebook.cells[2].outputs[1].metadata.update({"image/png": {"alt": "x"}}),
+            "1 characters",
+        ),
+        (replaced(8, "![a picture of a book]", "![]"), "without alt"),
+        (replaced(8, "![a picture of a book](book.png)", '<img src="book.png">'), "without alt"),
+    ],
+    "no_machine_paths": [
+        (showing(printed("see /home/ada/x.py")), "/home/ada"),
+        (html("<p>/tmp/x</p>"), "/tmp/x"),
+        (replaced(2, "x = 1", r"x = 'C:\Users\ada'"), "Users"),
+        (showing(printed("lib/site-packages/x")), "site-packages"),
+    ],
+    "no_addresses": [
+        (showing(printed("<object object at 0x7f01>")), "0x7f01"),
+        (html("&lt;f at 0x7f01&gt;"), "0x7f01"),
+    ],
     "no_widget_state": [(lambda notebook: notebook.metadata.update(widgets={}), "widget")],
-    "no_sentences": [(replaced(2, "x = 1", "x = 'one two three four five six seven'"), "7 words"),
-                     (replaced(2, "x = 1", "x = f'one two {3} four five {6} seven eight nine'"), "string"),
-                     (replaced(7, "whatever their signs", "whatever the signs of both"), "11 words"),
-                     (replaced(2, "# one", "# one two three four five six seven eight nine"), "9 words"),
-                     (replaced(2, "x = 1  #", "# one two three four five\n# six seven eight"), "9 words"),
-                     (replaced(2, "x = 1", "x ="), "not Python")],
+    "no_sentences": [
+        (replaced(2, "x = 1", "x = 'one two three four five six seven'"), "7 words"),
+        (replaced(2, "x = 1", "x = f'one two {3} four five {6} seven eight nine'"), "string"),
+        (replaced(7, "whatever their signs", "whatever the signs of both"), "11 words"),
+        (replaced(2, "# one", "# one two three four five six seven eight nine"), "9 words"),
+        (replaced(2, "x = 1  #", "# one two three four five\n# six seven eight"), "9 words"),
+        (replaced(2, "x = 1", "x ="), "not Python"),
+    ],
 }
 
 
@@ -160,11 +192,14 @@ def test_a_breach_is_caught_by_its_rule(rule):
         assert said in "\n".join(rule(notebook)), said
 
 
-@pytest.mark.parametrize("source", [
-    "%matplotlib inline\nx = 1",
-    "%%bash\necho this line is not Python and it may be long",
-    "a = 1  # one two three four five\nb = 2  # six seven eight nine ten",
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "%matplotlib inline\nx = 1",
+        "%%bash\necho this line is not Python and it may be long",
+        "a = 1  # one two three four five\nb = 2  # six seven eight nine ten",
+    ],
+)
 def test_what_is_not_a_sentence_passes(source):
     notebook = good()
     notebook.cells[2].source = source

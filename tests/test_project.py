@@ -16,8 +16,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DEPENDENCIES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
 
-TOP_LEVEL = set("""notebooks course_lib data tests environment.yml pyproject.toml constraints.txt Makefile
-README.md CONTRIBUTING.md LICENSE .ci .github .gitignore""".split())
+TOP_LEVEL = set(
+    """notebooks course_lib data tests environment.yml pyproject.toml constraints.txt Makefile
+README.md CONTRIBUTING.md LICENSE .ci .github .gitignore""".split()
+)
 # In pieces, or this file would find itself.
 MACHINE_PATHS = re.compile("|".join("/" + path for path in ("work/", "root/", "tmp/w")))
 
@@ -76,8 +78,11 @@ def test_recordings_say_where_and_when():
 
 
 def test_no_file_knows_the_machine_of_its_author():
-    found = [name for name in git_files()
-             if MACHINE_PATHS.search((ROOT / name).read_bytes().decode("utf-8", "replace"))]
+    found = [
+        name
+        for name in git_files()
+        if MACHINE_PATHS.search((ROOT / name).read_bytes().decode("utf-8", "replace"))
+    ]
     assert not found
 
 

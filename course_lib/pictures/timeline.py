@@ -23,7 +23,11 @@ def timeline(run):
         if 0 < len(run.messages) <= ARROWS:
             _join(axes, run.messages, factor)
         axes.set_yticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
-        axes.set(xlabel=label("seconds", unit=unit), xlim=(0, run.seconds / factor), ylim=(ranks - 0.4, -0.6))
+        axes.set(
+            xlabel=label("seconds", unit=unit),
+            xlim=(0, 1.01 * run.seconds / factor),
+            ylim=(ranks - 0.4, -0.6),
+        )
         axes.grid(visible=False, axis="y")
         world = label(run.world)
         axes.set_title(label("timeline_title", ranks=ranks, world=world, wait=shares.get("wait", 0.0)))

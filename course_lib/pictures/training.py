@@ -32,7 +32,14 @@ def departure(gaps):
         figure, axes = new_figure()
         for number, (name, gap) in enumerate(gaps.items()):
             steps, shown = np.arange(1, len(gap) + 1), np.maximum(np.abs(gap), ROUNDING)
-            axes.plot(steps, shown, marker="o^sD"[number % 4], color=rank_colour(number), label=name)
+            size = 11 - 3 * number  # one inside the other where they coincide
+            style = {
+                "marker": "osD"[number % 3],
+                "markersize": size,
+                "fillstyle": "none",
+                "color": rank_colour(number),
+            }
+            axes.plot(steps, shown, label=name, **style)
         axes.axhspan(ROUNDING / 10, ROUNDING * 3, color="#EEEEEE", zorder=0)
         axes.text(1, ROUNDING / 6, label("rounding"))
         axes.set(yscale="log", xlabel=label("step"), ylabel=label("gap"), ylim=(ROUNDING / 10, 1))
@@ -54,7 +61,14 @@ def above_best(curves, floor):
         for number, (name, (passes, losses)) in enumerate(curves.items()):
             places = np.linspace(0, passes, len(losses) + 1)[1:]
             style = ("-", "--", "-.", ":")[number % 4]
-            axes.plot(places, np.subtract(losses, floor), style, color=rank_colour(number), label=name)
+            axes.plot(
+                places,
+                np.subtract(losses, floor),
+                style,
+                color=rank_colour(number),
+                linewidth=1.2,
+                label=name,
+            )
         axes.set(yscale="log", xlabel=label("epoch"), ylabel=label("above_best"))
         axes.set_title(label("epochs_title"))
         axes.legend()

@@ -118,7 +118,8 @@ CELLS = PANEL + """
         cell.model.type === 'code' && cell.model.sharedModel.getSource().trim());
     return code.map(cell => {
         const outputs = cell.model.outputs.toJSON();
-        const seen = [...cell.outputArea.node.querySelectorAll('img, canvas, svg, .jupyter-widgets')];
+        const widget = '.jp-OutputArea-output > .lm-Widget';
+        const seen = [...cell.outputArea.node.querySelectorAll('img, canvas, svg, ' + widget)];
         return {
             index: panel.content.widgets.indexOf(cell),
             first_line: cell.model.sharedModel.getSource().trim().split('\\n')[0],
@@ -126,8 +127,9 @@ CELLS = PANEL + """
             expected_error: tags(cell).includes('raises-exception'),
             errors: outputs.filter(o => o.output_type === 'error').map(o => `${o.ename}: ${o.evalue}`),
             has_picture: outputs.some(o => o.data && 'image/png' in o.data),
-            shows_picture: seen.some(e => e.getBoundingClientRect().width > 0),
-            broken_pictures: seen.filter(e => e.tagName === 'IMG' && e.complete && !e.naturalWidth).length,
+            shows_picture: seen.some(e => e.getBoundingClientRect().height > 0),
+            broken: seen.some(e => e.tagName === 'IMG' && e.complete && !e.naturalWidth
+                                   || e.innerText?.startsWith('Error displaying widget')),
         };
     })"""
 FINISHED = """
@@ -162,7 +164,9 @@ class Notebook:
         self.ask(EXECUTE, "notebook:clear-all-cell-outputs", {})  # else the stored counts look like ours
         self.wait_for("return !(() => {" + FINISHED + "})()", OPEN)
         self.ask(EXECUTE, "notebook:run-all-cells", {})
-        self.wait_for(FINISHED, seconds)
+        deadline = time.monotonic() + seconds
+        while not self.ask(FINISHED) and time.monotonic() < deadline:  # too late: the cells say which
+            self.page.wait_for_timeout(200)
         self.settle()
         return self.cells()
 
@@ -238,7 +242,7 @@ def problems(notebook, cells):
             yield f"{where}: {cell['errors'][0]}"
         elif not cell["done"]:
             yield f"{where}: did not run"
-        if cell["has_picture"] and not cell["shows_picture"] or cell["broken_pictures"]:
+        if cell["has_picture"] and not cell["shows_picture"] or cell["broken"]:
             yield f"{where}: a picture does not show"
     yield from (f"pop-up: {text}" for text in notebook.popups())
     yield from (f"browser console: {text}" for text in notebook.complaints)

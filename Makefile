@@ -1,0 +1,65 @@
+# On a fresh machine `make lab` opens the course and `make test` passes its tests; both make .venv first.
+# Kept to what make 3.81 knows, the one macOS ships.
+
+PYTHON ?= python3
+BIN := .venv/bin
+NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
+TORCH_PIN := $(shell grep '^torch==' constraints.txt)
+# In a container one is often root, and Jupyter wants to hear that it is meant.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+NEWS := @jupyterlab/apputils-extension:announcements
+
+.PHONY: help install lab test test-browser notebooks record bench clean
+
+help:
+	@echo "make lab               open the course in JupyterLab"
+	@echo "make test              run all that CI runs"
+	@echo "make test-browser      run every notebook in a real browser, with screenshots in tests/artifacts"
+	@echo "make notebooks [NB=10] [FORCE=1]   build what changed in notebooks/source"
+	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
+	@echo "make bench             time the start of real processes"
+	@echo "make install           only make .venv"
+	@echo "make clean             remove .venv and what tests left"
+	@echo
+	@echo "PYTHON=python3.12      the Python that makes .venv (3.11 or newer)"
+	@echo "TORCH=cpu              PyTorch without CUDA: on Linux a download of 0.2 instead of several GB"
+
+install: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo 'The course needs Python 3.11 or newer. If you have one, name it: make PYTHON=python3.12 ...'; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo 'This Python has no venv module. On Debian and Ubuntu: sudo apt install python3-venv'; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
+	$(if $(filter cpu,$(TORCH)),$(BIN)/pip install --no-deps $(TORCH_PIN) --index-url https://download.pytorch.org/whl/cpu)
+	$(BIN)/pip install -c constraints.txt -e '.[test]'
+	$(BIN)/jupyter labextension disable --level=sys_prefix $(NEWS)
+	@touch $@
+
+lab: install
+	@echo "JupyterLab starts. Should no browser open, open the address below, token included, in one."
+	@echo "Ctrl-C twice stops it."
+	$(BIN)/jupyter lab --ip=127.0.0.1 $(AS_ROOT) --log-level=WARN --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS))
+
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/pytest tests --ignore=tests/browser
+	$(BIN)/pytest -rs tests/browser
+	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(NOTEBOOKS))
+
+test-browser: install
+	$(BIN)/pytest -rs tests/browser
+
+notebooks: install
+	$(BIN)/python notebooks/source/build.py $(NB) $(if $(FORCE),--force)
+
+record: install
+	$(BIN)/python notebooks/source/build.py $(NB) --record
+
+bench: install
+	$(BIN)/python tests/bench/launch_latency.py
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache *.egg-info tests/artifacts
+	find course_lib notebooks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,23 @@
+"""A guess beside what was measured."""
+
+import pytest
+
+from course_lib.predict import compare
+
+
+@pytest.mark.parametrize(
+    ("guess", "measured", "text"),
+    [
+        (None, 69, "You made no guess. Measured: 69"),
+        (50, 100, "Your guess: 50. Measured: 100. You were off by a factor of 2"),
+        (100.0, 50, "Your guess: 100. Measured: 50. You were off by a factor of 2"),
+        (0, 3, "Your guess: 0. Measured: 3"),
+        (-1.5, 3, "Your guess: -1.5. Measured: 3"),
+        ("a", "b", "Your guess: a. The answer is b."),
+        (None, "b", "You made no guess. The answer is b."),
+        ("many", 3, "Your guess: many. Measured: 3"),
+        (None, 1.96044583, "You made no guess. Measured: 1.96"),
+    ],
+)
+def test_compare(guess, measured, text):
+    assert repr(compare(guess, measured)) == text
