@@ -71,8 +71,8 @@ def check_data(X, y):
     if X.size == 0:
         raise ValueError(f"X must have at least one sample and one feature; got {X.shape}")
     for name, data in (("X", X), ("y", y)):
-        if not np.isfinite(data).all():
-            raise ValueError(f"{name} must be finite; {np.count_nonzero(~np.isfinite(data))} of its numbers are not")
+        if bad := np.count_nonzero(~np.isfinite(data)):
+            raise ValueError(f"{name} must be finite; {bad} of its numbers are not")
     return X, y
 
 
