@@ -63,14 +63,18 @@ class Comm(ABC):
         return peer
 
     def _reducible(self, array, op):
-        """`array` and `op` of an all_reduce, checked."""
-        array = as_array(array)
-        if one_of("op", op, OPS) == "mean" and not is_inexact(array):
-            raise TypeError(
-                f"op='mean' needs floating-point numbers, for a mean of integers is seldom one; "
-                f"got {describe(array)}"
-            )
-        return array
+        return reducible(array, op)
+
+
+def reducible(array, op):
+    """`array` as something that `op` can reduce, or an error that says why not."""
+    array = as_array(array)
+    if one_of("op", op, OPS) == "mean" and not is_inexact(array):
+        raise TypeError(
+            "op='mean' needs floating-point numbers, for a mean of integers is seldom one; "
+            f"got {describe(array)}"
+        )
+    return array
 
 
 def check_out(out, got):

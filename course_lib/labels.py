@@ -2,6 +2,7 @@
 
 LABELS = {
     # predictions
+    "prediction": "Prediction {key}",
     "no_guess": "You made no guess. Measured: {measured}",
     "no_choice": "You made no guess. The answer is {measured}.",
     "choice": "Your guess: {guess}. The answer is {measured}.",

@@ -1,4 +1,4 @@
-"""A learner's guess, held against what came out."""
+"""A learner's guess before the reveal, held against what came out."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -7,7 +7,7 @@ from course_lib.labels import label
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction:
+class Comparison:
     """guess: None, a number or a choice; measured: what came out. Shows both."""
 
     guess: object
@@ -25,9 +25,32 @@ class Prediction:
         return label("guess", guess=_short(self.guess), measured=measured)
 
 
+class Prediction:
+    """One question to the learner: show it, set `.guess`, then .compare(measured).
+
+    key: unique in the course, such as "3.2". choices: the letters to choose from, such as "abc"; None asks
+    for a number, with `unit`. Without a guess (Run All, CI) everything still runs.
+    """
+
+    def __init__(self, key, choices=None, unit=""):
+        self.key, self.choices, self.unit, self.guess = key, choices, unit, None
+
+    def compare(self, measured):
+        """The guess beside `measured`, as a Comparison."""
+        return Comparison(self.guess, measured)
+
+    def __repr__(self):
+        return label("prediction", key=self.key)
+
+
+def predict(key, choices=None, unit=""):
+    """A Prediction to show in a cell; see there."""
+    return Prediction(key, choices, unit)
+
+
 def compare(guess, measured):
     """Show `guess` (None if the learner made none) beside `measured`."""
-    return Prediction(guess, measured)
+    return Comparison(guess, measured)
 
 
 def _positive(value):
