@@ -59,3 +59,13 @@ def is_inexact(array):
     if is_tensor(array):
         return array.is_floating_point() or array.is_complex()
     return np.issubdtype(array.dtype, np.inexact)
+
+
+def empty_like(array):
+    """An uninitialised array of the same kind, shape and dtype."""
+    return array.new_empty(array.shape) if is_tensor(array) else np.empty(array.shape, array.dtype)
+
+
+def zeros_like(array):
+    """Zeros of the same kind, shape and dtype."""
+    return array.new_zeros(array.shape) if is_tensor(array) else np.zeros_like(array)
