@@ -10,6 +10,10 @@ LABELS = {
     "guess_ratio": "Your guess: {guess}. Measured: {measured}. You were off by a factor of {ratio:.2g}",
     # exercises
     "not_attempted": "Not attempted yet: fill in the function above, then run this cell again.",
+    "returned_nothing": "Not attempted yet: the function returned None. "
+    "If you have written it, is a return missing?",
+    "workers": "{count} workers",
+    "worker": "1 worker",
     "passed": "Passed: {what}.",
     "failed": "Not yet. {case}: {what}",
     # pictures
@@ -17,22 +21,22 @@ LABELS = {
     "epoch": "passes over the data",
     "loss": "loss (half mean squared error)",
     "samples": "samples",
-    "gap": "distance from one worker's loss",
-    "rounding": "rounding",
+    "gap": "loss minus that of one worker",
+    "one_percent": "within 1 % of the best",
+    "workers_legend": "workers",
     "above_best": "loss above the best possible",
     "ratio": "loop time / product time",
     "theory": "closed form",
     "measured": "measured",
     "equal": "equally fast",
-    "floor": "best possible: {floor:.4g}",
     "stopped": "where the demo stops: {step}",
     "convergence_title": "After {stopped} steps it has only begun; step {reached} is within 1 % of the best",
-    "convergence_alt": "Loss against step, both axes logarithmic. Measured points lie on the closed form. "
-    "The demo stops at step {stopped}, high on the slope; the loss comes within 1 % of the best possible, "
-    "{floor:.4g}, at step {reached}.",
-    "departure_title": "A plain mean of unequal shards leaves the path; weights stay on it",
-    "departure_alt": "Distance of the loss from that of one worker, against step, on a logarithmic axis. "
-    "Largest distance of each: {listed}.",
+    "convergence_alt": "Loss above the best possible one, {floor:.4g}, on a logarithmic axis, against step. "
+    "Measured points lie on the closed form, nearly a straight line downwards. The demo stops at step "
+    "{stopped}, near the top; the loss comes within 1 % of the best at step {reached}.",
+    "departure_title": "A plain mean of unequal shards leaves the path",
+    "departure_alt": "Difference of the loss from that of one worker, against step. The plain mean of five "
+    "unequal shards departs at once and comes back slowly; the others stay at zero. Largest: {listed}.",
     "epochs_title": "Small batches arrive sooner, then jitter; full batches go on",
     "epochs_alt": "Loss above the best possible, on a logarithmic axis, against passes over the data. "
     "Last of each: {listed}.",
@@ -67,6 +71,6 @@ LABELS = {
 }
 
 
-def label(key, **values):
-    """The text of `key`, filled in."""
-    return LABELS[key].format(**values)
+def label(name, /, **values):
+    """The text called `name`, filled in."""
+    return LABELS[name].format(**values)

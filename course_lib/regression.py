@@ -61,6 +61,14 @@ def sync_sgd(X, y, workers=4, epochs=6, lr=0.1, *, weighted=True):
     return Training(w, tuple(losses))
 
 
+def first_step(losses, below):
+    """The first step (from 1) whose loss is under `below`; ValueError if there is none."""
+    reached = np.flatnonzero(np.asarray(losses) < below)
+    if not len(reached):
+        raise ValueError(f"no loss is under {below:g}; the least is {np.min(losses):g}")
+    return int(reached[0]) + 1
+
+
 def check_data(X, y):
     """X and y as float arrays, or an error: X (samples, features), y (samples,), finite, not empty."""
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)

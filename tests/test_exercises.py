@@ -21,6 +21,7 @@ def test_an_untouched_stub_is_not_a_failure(check, stub):
     report = check(stub)
     assert report.passed is None
     assert "Not attempted yet" in repr(report)
+    assert ("is a return missing?" in repr(report)) == (stub is left_empty)
 
 
 def server_mean(comm, array):
@@ -99,14 +100,14 @@ def test_server_mean_accepts(right):
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
-        (sum_only, "it is 2 times too large"),
+        (sum_only, "2 times the mean, everywhere"),
         (in_place, "own gradient was changed"),
         (two_servers, "should hear once"),
         (everyone_adds, "should hear once|messages were sent|last bits"),
         (nobody_answers, "rank 1 waits in recv from rank 0, which has returned"),
         (as_a_list, "returned list, not an array"),
         (drops_one, "the mean is"),
-        (lambda comm, array: comm.all_reduce(array, "mean"), "should hear once"),
+        (lambda comm, array: comm.all_reduce(array, "mean"), "send and recv are enough"),
         (lambda comm, array: array, "the mean is"),
         (lambda comm, array: 1 / 0, "ZeroDivisionError"),
     ],
@@ -134,6 +135,7 @@ def test_weighted_step_accepts(right):
         (lambda comm, local, count: comm.all_reduce(local, "mean"), "plain mean of means"),
         (lambda comm, local, count: comm.all_reduce(local * count), "the mean is"),
         (lambda comm, local, count: local, "the mean is"),
+        (lambda comm, local, count: comm.all_reduce(local * count) / count, "count of all ranks"),
         (lambda comm, local, count: [two_reductions(comm, local, count) for _ in "ab"][0], "two are enough"),
         (lambda comm, local, count: two_reductions(comm, np.tile(local, 9), count)[:3], "send sums"),
     ],
@@ -163,9 +165,10 @@ def test_epoch_batches_accepts():
         ),
         (lambda rng, n, k, b: dealt(np.random.default_rng(0), n, k, b), "another rng gave the same order"),
         (lambda rng, n, k, b: dealt(np.random.default_rng(), n, k, b), "the same rng gave another order"),
-        (lambda rng, n, k, b: dealt(rng, n, k, b)[:-1], "whole ones fit"),
+        (lambda rng, n, k, b: dealt(rng, n, k, b)[:-1], "whole ones"),
         (lambda rng, n, k, b: dealt(rng, n, k, b).reshape(-1, k * b), "return a list of steps"),
         (lambda rng, n, k, b: dealt(rng, n, k, b) + 1, "indices go from 0"),
+        (lambda rng, n, k, b: dealt(rng, n // (k * b) * k * b, k, b), "left out in every epoch"),
     ],
 )
 def test_epoch_batches_rejects(wrong, hint):

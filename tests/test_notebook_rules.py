@@ -143,6 +143,7 @@ BREACHES = {
         (lambda notebook: notebook.cells.pop(4), "0 exercises"),
     ],
     "known_tags": [(tagged(2, "sovled"), "sovled")],
+    "answers_are_hidden": [(replaced(2, "x = 1", "guess.compare(1)"), "reveal")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
     "lecture": [(tagged(1, "core"), "lecture-core")],

@@ -87,13 +87,13 @@ def test_message_table(runs):
 
 
 def test_chapter_10_pictures_show_their_numbers():
-    losses = np.array([4.0, 2.0, 1.005])
+    losses = np.array([5.0, 3.0, 1.005])
     picture = convergence(losses, losses, 1.0, 2)
-    assert "4 2 1.005" in "\n".join(picture.numbers)
+    assert "closed form: 1 2 3 | 4 2 0.005" in "\n".join(picture.numbers)
     assert "step 3" in picture.alt
-    gaps = departure({"a": np.array([1e-16, 0.0]), "b": np.array([0.5, 0.25])})
-    assert "a: rounding" in gaps.alt and "b: 0.5" in gaps.alt
-    assert "1e-14 1e-14" in "\n".join(gaps.numbers).replace("0 0", "1e-14 1e-14")
+    gaps = departure({"a": [1 + 1e-16, 2.0], "b": [1.5, 2.25]}, [1.0, 2.0])
+    assert "a: 0; b: 0.5" in gaps.alt
+    assert "b: 1 2 | 0.5 0.25" in "\n".join(gaps.numbers)
     assert "x: 0.5" in above_best({"x": (2, [3.0, 1.5])}, 1.0).alt
     assert "between 2 and 8" in speed_ratio([1, 2], [2.0, 8.0]).alt
 

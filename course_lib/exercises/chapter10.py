@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt
+from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt, workers
 
 SIZES = (1, 4, 5)
 
@@ -19,13 +19,16 @@ def check_weighted_step(global_gradient):
 
 def check_epoch_batches(epoch_batches):
     """Exercise 10.3: epoch_batches(rng, samples, workers, batch) → per step, an index array a worker."""
-    return checked(lambda: _batches(epoch_batches), "every sample once an epoch, equal batches, seeded")
+    return checked(
+        lambda: _batches(epoch_batches),
+        "no sample twice in an epoch, none left out for ever, equal batches, seeded",
+    )
 
 
 def _server_mean(server_mean):
     for ranks in WORKER_COUNTS:
         for size in SIZES:
-            case = f"{ranks} workers, gradients of length {size}"
+            case = f"{workers(ranks)}, gradients of length {size}"
             inputs = [np.random.default_rng([ranks, size, rank]).normal(size=size) for rank in range(ranks)]
 
             def worker(comm, inputs=inputs, case=case):
@@ -40,6 +43,8 @@ def _server_mean(server_mean):
 
             run = run_attempt(case, worker, ranks)
             _expect_equal(case, run.values, np.mean(inputs, axis=0))
+            collective = any(span.kind == "collective" for span in run.spans)
+            expect(not collective, case, "a collective was used; send and recv are enough")
             _expect_star(case, run.messages, ranks, 8 * size)
 
 
@@ -52,12 +57,21 @@ def _expect_equal(case, values, wanted):
         expect(
             value.shape == wanted.shape, case, f"rank {rank} returned shape {value.shape}, not {wanted.shape}"
         )
-        if not np.allclose(value, wanted, rtol=1e-12, atol=1e-12):
-            ratio = float(np.median(value / wanted))
-            hint = f"; it is {ratio:.4g} times too large" if abs(ratio - 1) > 1e-6 else ""
-            expect(False, case, f"rank {rank} returned {value[:3]}, the mean is {wanted[:3]}{hint}")
+        expect(
+            np.allclose(value, wanted, rtol=1e-12, atol=1e-12),
+            case,
+            f"rank {rank} returned {value[:3]}, the mean is {wanted[:3]}{_ratio(values, wanted)}",
+        )
     same = all(np.array_equal(value, values[0]) for value in values)
     expect(same, case, "the ranks' results differ in the last bits: let one rank add, and send its result")
+
+
+def _ratio(values, wanted):
+    """A hint, if all ranks are off by one and the same factor."""
+    ratios = np.array(values) / wanted
+    if ratios.size > 1 and np.allclose(ratios, ratios.flat[0], rtol=1e-9):
+        return f": {ratios.flat[0]:.4g} times the mean, everywhere"
+    return ""
 
 
 def _expect_star(case, messages, ranks, nbytes):
@@ -83,7 +97,7 @@ def _expect_star(case, messages, ranks, nbytes):
 
 def _weighted(global_gradient):
     for ranks in WORKER_COUNTS:
-        case = f"{ranks} workers"
+        case = workers(ranks)
         rng = np.random.default_rng(ranks)
         counts = rng.integers(1, 9, size=ranks)
         parts = [rng.normal(size=(count, 3)) for count in counts]
@@ -103,6 +117,13 @@ def _weighted(global_gradient):
         got = run.values[0]
         if ranks > 1 and np.shape(got) == (3,) and np.allclose(got, plain):
             expect(False, case, f"{got} is the plain mean of means; shards of {counts} samples need weights")
+        own = [part.sum(axis=0) for part in parts]
+        by_own = [sum(own) / len(part) for part in parts]
+        expect(
+            ranks == 1 or np.shape(run.values) != np.shape(by_own) or not np.allclose(run.values, by_own),
+            case,
+            "divided by this rank's count; divide by the count of all ranks",
+        )
         _expect_equal(case, run.values, wanted)
         rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
         expect(rounds <= 2, case, f"{rounds} collectives were used; two are enough, and one can do it")
@@ -111,28 +132,36 @@ def _weighted(global_gradient):
 
 
 def _batches(epoch_batches):
-    for samples, workers, batch in ((12, 1, 4), (12, 2, 3), (24, 4, 2), (42, 7, 3), (26, 4, 3)):
-        case = f"{samples} samples, {workers} workers, batches of {batch}"
+    for samples, ranks, batch in ((12, 1, 4), (12, 2, 3), (24, 4, 2), (42, 7, 3), (26, 4, 3)):
+        case = f"{samples} samples, {workers(ranks)}, batches of {batch}"
 
-        def attempt(_, samples=samples, workers=workers, batch=batch):
-            first, again = (epoch_batches(np.random.default_rng(5), samples, workers, batch) for _ in "ab")
-            other = epoch_batches(np.random.default_rng(6), samples, workers, batch)
-            return None if first is None else (first, again, other)
+        def epochs(_, given=(samples, ranks, batch)):
+            made = [epoch_batches(np.random.default_rng(seed), *given) for seed in (0, 0, *range(1, 30))]
+            return None if made[0] is None else made
 
-        first, again, other = (_as_steps(case, epoch) for epoch in run_attempt(case, attempt, 1).values[0])
-        steps = samples // (workers * batch)
-        expect(len(first) == steps, case, f"{len(first)} steps; {steps} whole ones fit into an epoch")
-        shapes = {tuple(map(len, step)) for step in first}
-        expect(
-            shapes == {(batch,) * workers},
-            case,
-            f"each step needs {workers} batches of {batch}, got sizes {sorted(shapes)}",
-        )
-        used = np.concatenate([np.concatenate(step) for step in first])
-        expect(len(set(used)) == len(used), case, "a sample was used twice in one epoch")
-        expect(0 <= used.min() and used.max() < samples, case, f"indices go from 0 to {samples - 1}")
+        first, again, *others = (_as_steps(case, epoch) for epoch in run_attempt(case, epochs, 1).values[0])
+        for epoch in (first, *others):
+            _expect_dealt(case, epoch, samples, ranks, batch)
         expect(_same(first, again), case, "the same rng gave another order: draw from rng only")
-        expect(not _same(first, other), case, "another rng gave the same order: shuffle with rng.permutation")
+        expect(not _same(first, others[0]), case, "another rng gave the same order: shuffle with rng")
+        ever = set(np.concatenate([_used(epoch) for epoch in (first, *others)]))
+        expect(len(ever) == samples, case, "some samples are left out in every epoch: shuffle all of them")
+
+
+def _expect_dealt(case, epoch, samples, ranks, batch):
+    """Whole steps only, full batches, no sample twice, indices in range."""
+    steps = samples // (ranks * batch)
+    expect(len(epoch) == steps, case, f"{len(epoch)} steps; an epoch holds {steps} whole ones")
+    shapes = {tuple(map(len, step)) for step in epoch}
+    wanted = f"each step needs {batch} indices for each of {workers(ranks)}"
+    expect(shapes == {(batch,) * ranks}, case, f"{wanted}, got sizes {sorted(shapes)}")
+    used = _used(epoch)
+    expect(len(set(used)) == len(used), case, "a sample was used twice in one epoch")
+    expect(0 <= used.min() and used.max() < samples, case, f"indices go from 0 to {samples - 1}")
+
+
+def _used(epoch):
+    return np.concatenate([np.concatenate(step) for step in epoch])
 
 
 def _as_steps(case, epoch):

@@ -28,15 +28,20 @@ class NotYet(Exception):
 
 
 class _NotAttempted(Exception):
-    pass
+    """An untouched stub; the argument is the key of what to say."""
+
+
+def workers(count):
+    """ "1 worker", "2 workers": how a case is named."""
+    return label("worker" if count == 1 else "workers", count=count)
 
 
 def checked(check, what):
     """Run check() and return a Report; `what` says what was tried, if all of it held."""
     try:
         check()
-    except _NotAttempted:
-        return Report(None, label("not_attempted"))
+    except _NotAttempted as error:
+        return Report(None, label(str(error)))
     except NotYet as error:
         return Report(False, str(error))
     return Report(True, label("passed", what=what))
@@ -48,12 +53,12 @@ def run_attempt(case, worker, ranks, **options):
         run = simulate(worker, ranks, **options)
     except RankError as error:
         if isinstance(error.__cause__, NotImplementedError):
-            raise _NotAttempted from None
+            raise _NotAttempted("not_attempted") from None
         if isinstance(error.__cause__, NotYet):
             raise error.__cause__ from None
         raise NotYet(case, str(error)) from None
     if all(value is None or value is Ellipsis for value in run.values):
-        raise _NotAttempted
+        raise _NotAttempted("returned_nothing")
     return run
 
 

@@ -5,53 +5,43 @@ import numpy as np
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import THEORY, rank_colour, styled
+from course_lib.regression import first_step
 
-ROUNDING = 1e-14  # differences below this are rounding's, and no two machines' are the same
+ROUNDING = 1e-12  # differences below this are rounding's, and no two machines' are the same
 
 
 def convergence(losses, theory, floor, stopped):
-    """Loss after each step as points, its closed form as a line, the best possible loss and a stop marked."""
+    """Loss above the best possible one: after each step as points, in closed form as a line."""
     steps = np.arange(1, len(losses) + 1)
-    shown = np.unique(np.geomspace(1, len(losses), 40).astype(int)) - 1
-    reached = int(np.argmax(np.asarray(losses) < 1.01 * floor)) + 1
+    shown = slice(stopped % 4, None, 4)
+    reached = first_step(losses, below=1.01 * floor)
     with styled():
         figure, axes = new_figure()
-        axes.plot(steps, theory, color=THEORY, label=label("theory"))
-        axes.plot(steps[shown], np.asarray(losses)[shown], "o", color=rank_colour(0), label=label("measured"))
-        axes.axhline(floor, color=rank_colour(5), linestyle="--", label=label("floor", floor=floor))
+        axes.plot(steps, np.subtract(theory, floor), color=THEORY, label=label("theory"))
+        above = np.subtract(losses, floor)[shown]
+        axes.plot(steps[shown], above, "o", color=rank_colour(0), label=label("measured"))
+        axes.axhline(0.01 * floor, color=rank_colour(5), linestyle="--", label=label("one_percent"))
         axes.axvline(stopped, color=rank_colour(1), linestyle=":", label=label("stopped", step=stopped))
-        axes.set(xscale="log", yscale="log", xlabel=label("step"), ylabel=label("loss"))
+        axes.set(yscale="log", xlabel=label("step"), ylabel=label("above_best"))
         axes.set_title(label("convergence_title", stopped=stopped, reached=reached))
         axes.legend()
         return Picture(figure, label("convergence_alt", stopped=stopped, reached=reached, floor=floor))
 
 
-def departure(gaps):
-    """How far each run's losses are from one worker's: {name: gaps, one a step}; rounding shows as such."""
+def departure(runs, right):
+    """How far the losses of `runs`, {name: losses}, are from the `right` ones, step by step."""
     with styled():
         figure, axes = new_figure()
-        for number, (name, gap) in enumerate(gaps.items()):
-            steps, shown = np.arange(1, len(gap) + 1), np.maximum(np.abs(gap), ROUNDING)
-            size = 11 - 3 * number  # one inside the other where they coincide
-            style = {
-                "marker": "osD"[number % 3],
-                "markersize": size,
-                "fillstyle": "none",
-                "color": rank_colour(number),
-            }
-            axes.plot(steps, shown, label=name, **style)
-        axes.axhspan(ROUNDING / 10, ROUNDING * 3, color="#EEEEEE", zorder=0)
-        axes.text(1, ROUNDING / 6, label("rounding"))
-        axes.set(yscale="log", xlabel=label("step"), ylabel=label("gap"), ylim=(ROUNDING / 10, 1))
+        for number, (name, losses) in enumerate(runs.items()):
+            gap = np.subtract(losses, right)
+            style = {"marker": "osD"[number % 3], "fillstyle": "none", "markersize": (8, 5, 3)[number % 3]}
+            axes.plot(np.arange(1, len(gap) + 1), gap, color=rank_colour(number), label=name, **style)
+        axes.set(xlabel=label("step"), ylabel=label("gap"))
         axes.set_title(label("departure_title"))
-        axes.legend(loc="center right")
-        listed = "; ".join(f"{name}: {_gap_text(gap)}" for name, gap in gaps.items())
+        axes.legend(title=label("workers_legend"))
+        largest = {name: float(np.max(np.abs(np.subtract(losses, right)))) for name, losses in runs.items()}
+        listed = "; ".join(f"{name}: {gap if gap > ROUNDING else 0:.2g}" for name, gap in largest.items())
         return Picture(figure, label("departure_alt", listed=listed))
-
-
-def _gap_text(gap):
-    largest = float(np.max(np.abs(gap)))
-    return f"{largest:.2g}" if largest > ROUNDING else label("rounding")
 
 
 def above_best(curves, floor):

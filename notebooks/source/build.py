@@ -120,6 +120,8 @@ def complete(cell):
     cell.metadata.setdefault("slideshow", {}).setdefault("slide_type", slide_type(cell))
     if "solution" in tags(cell):
         cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
+    if "reveal" in tags(cell):  # JupyterLab shows the output again as soon as the cell is run
+        cell.metadata.setdefault("jupyter", {})["outputs_hidden"] = True
     if "live" in tags(cell) and "nbval-ignore-output" not in tags(cell):
         cell.metadata["tags"] = [*tags(cell), "nbval-ignore-output"]
 

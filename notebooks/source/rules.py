@@ -19,7 +19,7 @@ from build import BuildError, chapters, code_cells, tags
 
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
-TAGS = set("""core deeper lecture-core live predict exercise stub check solution raises-exception
+TAGS = set("""core deeper lecture-core live predict reveal exercise stub check solution raises-exception
 nbval-ignore-output nbval-skip skip-execution hide-input""".split())
 SLIDES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
@@ -222,6 +222,14 @@ def live_is_not_compared(notebook):
     for index, cell in numbered(notebook, tag="live"):
         if cell.cell_type != "code" or "nbval-ignore-output" not in tags(cell):
             yield f"cell {index}: live, but not a code cell with nbval-ignore-output"
+
+
+@rule
+def answers_are_hidden(notebook):
+    """A cell that compares a guess is tagged `reveal`: stored folded, so that the guess comes first."""
+    for index, cell in numbered(notebook, "code"):
+        if ".compare(" in cell.source and "reveal" not in tags(cell):
+            yield f"cell {index}: compares a prediction, but is not tagged reveal"
 
 
 @rule
