@@ -7,13 +7,16 @@ import operator
 
 def whole_number(name, value, low, high=None):
     """Return `value` as an int in [low, high], or raise TypeError or ValueError that names it."""
-    allowed = f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be {allowed}; got {value!r}")
+        raise TypeError(f"{name} must be {_whole(low, high)}; got {value!r}")
     number = operator.index(value)
     if number < low or (high is not None and number > high):
-        raise ValueError(f"{name} must be {allowed}; got {value!r}")
+        raise ValueError(f"{name} must be {_whole(low, high)}; got {value!r}")
     return number
+
+
+def _whole(low, high):
+    return f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
 
 
 def real_number(name, value, low=0.0, *, inclusive=True, finite=True):

@@ -34,7 +34,8 @@ def copy_of(array):
 
 def fill(out, array):
     """Copy the values of `array` into `out`, also into a tensor that autograd watches."""
-    (out.detach() if is_tensor(out) else out)[...] = array
+    target = out if type(out) is np.ndarray or not is_tensor(out) else out.detach()
+    target[...] = array
 
 
 def n_bytes(array):
@@ -48,10 +49,8 @@ def describe(array):
 
 
 def alike(one, other):
-    """True if kind, dtype and shape are the same; finds out without spelling them, which is slow."""
-    if type(one) is type(other):
-        return one.shape == other.shape and one.dtype == other.dtype
-    return describe(one) == describe(other)
+    """True if type, dtype and shape are the same: quick, where `describe` is slow."""
+    return type(one) is type(other) and one.shape == other.shape and one.dtype == other.dtype
 
 
 def is_inexact(array):

@@ -31,8 +31,8 @@ class Run:
         return self.trace.spans()
 
     def __repr__(self):
-        sent = sum(self.trace.nbytes)
+        sizes = self.trace.nbytes
         return (
-            f"Run({self.world}: {len(self.values)} ranks, {len(self.trace.nbytes)} messages, "
-            f"{sent:,} bytes, {self.seconds:.6g} s)"
+            f"Run({self.world}: {len(self.values)} ranks, {len(sizes)} messages, "
+            f"{sum(sizes):,} bytes, {self.seconds:.6g} s)"
         )

@@ -21,6 +21,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from heapq import heappop, heappush
+from itertools import count
 
 import greenlet
 import numpy as np
@@ -149,12 +150,14 @@ class _Task:
         self.waiter = None  # the task that waits for this one's end
 
     def _run(self):
-        """What the greenlet runs; an exception goes on to the hub, which is its parent."""
+        """What the greenlet runs; an exception goes on to its parent, the hub."""
         try:
             self.value = self.function()
         finally:
             _reset_grad_mode(self.simulation.torch_modes)  # a plain set_grad_enabled(False) would stay
         self.done = True
+        self.function = None  # with what it refers to; a handle may live on
+        del self.simulation.tasks[self.number]
         if self.waiter is not None:
             self.simulation.resume(self.waiter, self.simulation.now)
 
@@ -169,13 +172,15 @@ class _Simulation:
         self.hub = greenlet.getcurrent()
         self.torch_modes = _torch_modes()  # what each task begins with
         self.now = 0.0
-        self.queue = []  # (time, rank, number, packet) or (time, ranks + rank, number, task)
+        # A heap of (time, rank, number, packet) and (time, ranks + rank, number, task): heads before tasks.
+        self.queue = []
         self.current = None
         self.trace = Trace(ranks)
         self.mailboxes = [_Mailbox(None) for _ in range(ranks)]
         self.collective_mailboxes = {}  # (rank, number of the collective) -> mailbox
         self.signatures = []  # the n-th collective: (what its first rank asked for, that rank)
-        self.tasks = []
+        self.tasks = {}  # those that have not ended, by number
+        self.numbers = count()
         self.comms = [SimulatedComm(self, rank, worker) for rank in range(ranks)]
 
     def current_rank(self):
@@ -185,7 +190,7 @@ class _Simulation:
     def run(self):
         """Serve events until all is done; return the workers' values."""
         __tracebackhide__ = True
-        workers = self.tasks[:]
+        workers = list(self.tasks.values())
         try:
             self._serve()
             stuck = [task for task in workers if not task.done]
@@ -203,8 +208,8 @@ class _Simulation:
 
     def start(self, rank, function):
         """A new task of `rank`, which begins now."""
-        task = _Task(self, rank, len(self.tasks), function)
-        self.tasks.append(task)
+        task = _Task(self, rank, next(self.numbers), function)
+        self.tasks[task.number] = task
         self.resume(task, self.now)
         return task
 
@@ -214,7 +219,7 @@ class _Simulation:
 
     def pause(self):
         """Called in a task: give control back until resumed, with torch's modes as the others know them."""
-        if _torch_modes() == self.torch_modes:
+        if "torch" not in sys.modules or _torch_modes() == self.torch_modes:
             self.hub.switch()
         else:
             with _in_torch_modes(self.torch_modes):
@@ -273,7 +278,7 @@ class _Simulation:
         return mailbox.first_source()
 
     def _wait_for_head(self, mailbox, source):
-        """Until the packet whose head is the next to come has arrived."""
+        """Pause until the next packet of `source` that reaches the port has arrived."""
         mailbox.waiter, mailbox.wanted = self.current, source
         self.current.waits_for = mailbox
         self.pause()
@@ -312,8 +317,8 @@ class _Simulation:
         """End the greenlets that are left, so that their finally blocks run now."""
         for comm in self.comms:
             comm.close()
-        for task in self.tasks:
-            if task.greenlet:
+        for task in list(self.tasks.values()):
+            if task.greenlet:  # false for one that never started
                 self.current = task
                 with suppress(Exception):  # of a finally block; the run's own error matters more
                     task.greenlet.throw(greenlet.GreenletExit)
@@ -521,7 +526,7 @@ def _unpack(array, out):
     """A received array, in `out` if given."""
     if out is None:
         return array
-    if not alike(out, array):
+    if not alike(out, array):  # nearly never: the rest takes its time
         check_out(as_array(out), describe(array))
     fill(out, array)
     return out
