@@ -1,7 +1,9 @@
 """What ranks print: kept apart while they run, shown in rank order afterwards."""
 
 import io
+import os
 import sys
+import time
 from contextlib import contextmanager
 
 
@@ -50,22 +52,78 @@ class _Router(io.TextIOBase):
 
 
 class Live:
-    """Shows lines of the ranks' output files as they come, each with its rank."""
+    """Shows what ranks print as it comes, each line with its rank, above a bar of the time gone by.
 
-    def __init__(self, paths):
-        self._files = [(rank, path, [0]) for rank, path in enumerate(paths)]
+    The bar's full length is the limit; it is drawn where a line can be drawn over again.
+    """
+
+    def __init__(self, paths, limit):
+        self._tails = [_Tail(path) for path in paths]
+        self._limit = limit
+        self._begin = time.monotonic()
+        self._bar = ""
 
     def show(self):
-        """Write the complete lines that are new since the last call."""
-        for rank, path, place in self._files:
-            try:
-                with open(path, "rb") as file:
-                    file.seek(place[0])
-                    lines, _, _ = file.read().rpartition(b"\n")
-            except OSError:
-                continue  # the rank has not started yet
-            if lines:
-                place[0] += len(lines) + 1
-                for line in lines.decode("utf-8", errors="replace").splitlines():
-                    sys.stdout.write(f"[rank {rank}] {line}\n")
-                sys.stdout.flush()
+        """Show the complete lines that are new since the last call, and the bar."""
+        self._write_lines(_Tail.new_lines)
+        if _can_draw_over():
+            self._draw(_bar(time.monotonic() - self._begin, self._limit))
+
+    def close(self):
+        """Show what is left, incomplete lines too, and wipe out the bar."""
+        self._write_lines(_Tail.rest)
+        self._draw("")
+
+    def _write_lines(self, take):
+        lines = [f"[rank {rank}] {line}\n" for rank, tail in enumerate(self._tails) for line in take(tail)]
+        if lines:
+            self._draw("")
+            sys.stdout.write("".join(lines))
+            sys.stdout.flush()
+
+    def _draw(self, bar):
+        if bar != self._bar:
+            sys.stdout.write(f"\r{bar.ljust(len(self._bar))}" + "\r" * (not bar))
+            sys.stdout.flush()
+            self._bar = bar
+
+
+class _Tail:
+    """A file that grows, read on from where it was left."""
+
+    def __init__(self, path):
+        self._path, self._place, self._kept = path, 0, b""
+
+    def new_lines(self):
+        """The complete lines that are new."""
+        *lines, self._kept = (self._kept + self._read()).split(b"\n")
+        return [line.decode("utf-8", errors="replace") for line in lines]
+
+    def rest(self):
+        """All that is left."""
+        lines = self.new_lines()
+        return lines + [self._kept.decode("utf-8", errors="replace")] * bool(self._kept)
+
+    def _read(self):
+        try:
+            with open(self._path, "rb") as file:
+                # A flood has been cut short meanwhile: go on from where it ends now.
+                self._place = min(self._place, file.seek(0, os.SEEK_END))
+                file.seek(self._place)
+                new = file.read()
+        except OSError:
+            return b""
+        self._place += len(new)
+        return new
+
+
+def _bar(seconds, limit, width=20):
+    full = min(width, round(width * seconds / limit))
+    return f"[{'#' * full}{'.' * (width - full)}] {seconds:.0f} s of at most {limit:g} s"
+
+
+def _can_draw_over():
+    """True in a terminal and in a notebook, where a carriage return starts the line anew."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return sys.stdout.isatty() or getattr(shell, "kernel", None) is not None

@@ -25,26 +25,14 @@ class Comparison:
         return label("guess", guess=_short(self.guess), measured=measured)
 
 
-class Prediction:
-    """One question to the learner: show it, set `.guess`, then .compare(measured).
+def predict(key, choices=None, unit=""):
+    """A question to the learner: show it in a cell, then .compare(measured) in a later one.
 
     key: unique in the course, such as "3.2". choices: the letters to choose from, such as "abc"; None asks
     for a number, with `unit`. Without a guess (Run All, CI) everything still runs.
     """
+    from course_lib.widgets.prediction import Prediction  # here, for `compare` needs no widgets
 
-    def __init__(self, key, choices=None, unit=""):
-        self.key, self.choices, self.unit, self.guess = key, choices, unit, None
-
-    def compare(self, measured):
-        """The guess beside `measured`, as a Comparison."""
-        return Comparison(self.guess, measured)
-
-    def __repr__(self):
-        return label("prediction", key=self.key)
-
-
-def predict(key, choices=None, unit=""):
-    """A Prediction to show in a cell; see there."""
     return Prediction(key, choices, unit)
 
 

@@ -24,19 +24,22 @@ def worker_traceback(error):
 
 
 def worker_stacks(text, sources):
-    """What faulthandler wrote of a rank, without the frames below the worker; cells by their labels."""
-    lines, in_worker = [], True
-    for line in text.splitlines():
+    """What faulthandler wrote of a rank, without the frames below the worker and threads that are ours."""
+    threads = [thread for thread in text.strip().split("\n\n") if "in _leave_with_launcher" not in thread]
+    return "\n\n".join(_worker_frames(thread, sources) for thread in threads)
+
+
+def _worker_frames(thread, sources):
+    """The frames of one thread, cells by their labels."""
+    lines = []
+    for line in thread.splitlines():
         frame = FRAME.match(line)
-        if frame is None:
-            in_worker = True
-        elif frame["file"].startswith(LIBRARY) and frame["function"] == "_work":
-            in_worker = False
-        if in_worker and frame and frame["file"] in sources:
+        if frame and frame["file"].startswith(LIBRARY) and frame["function"] == "_work":
+            break
+        if frame and frame["file"] in sources:
             line = line.replace(f'"{frame["file"]}"', sources[frame["file"]][0])
-        if in_worker:
-            lines.append(line)
-    return "\n".join(lines).rstrip()
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def cell_sources():

@@ -1,10 +1,13 @@
-"""The folder of one run: the ranks' output, stacks, status and the store by which they meet."""
+"""The folder of one run: the task, the ranks' output, stacks, status and the store by which they meet."""
 
 import os
+import pickle
 import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
+
+from course_lib.processes import status
 
 PREFIX = "course_lib-run-"
 OUTPUT_LIMIT = 1 << 20  # bytes of output kept of each rank
@@ -14,26 +17,34 @@ class RankFiles:
     """Where one rank's files are."""
 
     def __init__(self, folder, rank):
-        self.output = folder / f"output-{rank}"
-        self.stacks = folder / f"stacks-{rank}"
-        self.status = folder / f"status-{rank}"
+        self.output = Path(folder, f"output-{rank}")
+        self.stacks = Path(folder, f"stacks-{rank}")
+        self.status = Path(folder, f"status-{rank}")
 
 
 @contextmanager
-def run_folder():
-    """A new folder, gone on leaving; those that a killed kernel left behind are removed first."""
+def run_folder(task):
+    """A new folder with `task` in it, gone on leaving; those that a killed kernel left are removed first."""
     _sweep()
+    folder = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
-    except OSError as error:
-        raise OSError(
-            f"launch needs a folder for its run, but {tempfile.gettempdir()} is not usable ({error}); "
-            "free some space or set TMPDIR to a folder that can be written"
-        ) from error
-    try:
+        try:
+            folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
+            _fill(folder, task)
+        except OSError as error:
+            raise OSError(
+                f"launch needs a folder for its run, but {tempfile.gettempdir()} is not usable ({error}); "
+                "free some space or set TMPDIR to a folder that can be written"
+            ) from error
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_task(folder):
+    """The task that the launcher left here."""
+    return pickle.loads(Path(folder, "task").read_bytes())
 
 
 def read_output(path):
@@ -54,6 +65,15 @@ def bound_output(path):
             os.truncate(path, OUTPUT_LIMIT + 1)
     except OSError:
         pass
+
+
+def _fill(folder, task):
+    Path(folder, "task").write_bytes(pickle.dumps(task))
+    for rank in range(task.size):
+        files = RankFiles(folder, rank)
+        status.create(files.status)
+        files.output.touch()
+        files.stacks.touch()
 
 
 def _sweep():

@@ -3,60 +3,80 @@
 import os
 
 from course_lib import arguments, output, tracebacks
-from course_lib.processes import log
+from course_lib.processes import job, log
 from course_lib.processes.folder import RankFiles, read_output, run_folder
-from course_lib.processes.rank import Task
+from course_lib.processes.interrupts import Interrupts
 from course_lib.processes.shipping import pack_worker, unpack
 from course_lib.processes.supervisor import Supervisor
+from course_lib.processes.task import Task
 from course_lib.run import Run
 
 MAX_RANKS = 64  # processes, all on this machine
-BACKENDS = ("gloo",)
+BACKENDS = ("gloo", "nccl")
 
 
 def launch(worker, ranks, *, timeout=30, backend=None, live=False, debug=False, threads=None):
     """Run worker(comm) in `ranks` real processes joined by torch.distributed and return a Run.
 
-    timeout: seconds from the common start. backend: None chooses. live: show output as it comes.
-    debug: PyTorch's own checks of direct dist.* calls. threads: a rank's, max(1, cores // ranks) if None.
-    The worker and what it refers to are sent by cloudpickle, so it may be defined in a cell.
+    timeout: seconds from the common start. backend: "gloo" or "nccl"; None takes NCCL for CUDA tensors if
+    there is a GPU for each rank. live: show output as it comes. debug: PyTorch's own checks of direct dist.*
+    calls. threads: a rank's, max(1, cores // ranks) if None. The worker and what it refers to are sent by
+    cloudpickle, so it may be defined in a cell. In a job of torchrun its processes are the ranks.
     Raises TypeError or ValueError for a bad argument before any process starts; RankError names the rank
     that raised, was killed, left, or was waited for in vain. No process outlives the call.
     """
     __tracebackhide__ = True
-    arguments.worker_function(worker)
-    ranks = arguments.whole_number("ranks", ranks, 1, MAX_RANKS)
-    timeout = arguments.real_number("timeout", timeout, inclusive=False)
-    if backend is not None:
-        arguments.one_of("backend", backend, BACKENDS)
-    threads = max(1, _cores() // ranks) if threads is None else arguments.whole_number("threads", threads, 1)
-    shipped = pack_worker(worker)
-    with run_folder() as folder:
-        tasks = [
-            Task(
-                rank,
-                ranks,
-                str(folder),
-                shipped,
-                dict(os.environ),
-                tracebacks.cell_sources(),
-                threads,
-                backend,
-                timeout,
-                debug,
-            )
-            for rank in range(ranks)
-        ]
+    ranks, timeout = _checked(worker, ranks, timeout, backend)
+    if job.inside():
+        return job.take_part(worker, ranks, timeout, backend)
+    if backend == "nccl":
+        _refuse_shared_gpus(ranks)
+    task = _task(worker, ranks, timeout, backend, debug, threads)
+    with Interrupts() as interrupts, run_folder(task) as folder:
         try:
-            results = Supervisor(tasks, folder, timeout, live).results()
+            begin, results = Supervisor(task, folder, live, interrupts).results()
         finally:
-            printed = [read_output(RankFiles(folder, rank).output) for rank in range(ranks)]
+            printed = [read_output(RankFiles(folder, rank).output) for rank in range(task.size)]
             if not live:
                 output.replay(printed)
-    begin = min(result.begin for result in results)
-    trace = log.merge([result.log for result in results], begin, [result.finish for result in results])
+    trace = log.merge([result.log for result in results], [begin] * ranks, [each.finish for each in results])
     values = [unpack(result.value) for result in results]
     return Run("real", values, max(trace.finish), printed, trace)
+
+
+def _checked(worker, ranks, timeout, backend):
+    """ranks and timeout as numbers, all four checked."""
+    __tracebackhide__ = True
+    arguments.worker_function(worker)
+    if backend is not None:
+        arguments.one_of("backend", backend, BACKENDS)
+    ranks = arguments.whole_number("ranks", ranks, 1, MAX_RANKS)
+    return ranks, arguments.real_number("timeout", timeout, inclusive=False)
+
+
+def _task(worker, ranks, timeout, backend, debug, threads):
+    """What the ranks are told."""
+    __tracebackhide__ = True
+    threads = max(1, _cores() // ranks) if threads is None else arguments.whole_number("threads", threads, 1)
+    sources, environment = tracebacks.cell_sources(), dict(os.environ)
+    return Task(ranks, pack_worker(worker), environment, sources, threads, backend, timeout, debug)
+
+
+def _refuse_shared_gpus(ranks):
+    """NCCL hangs if ranks share a GPU. A rank counts them, for this process must not touch CUDA."""
+    __tracebackhide__ = True
+    (gpus,) = launch(_count_gpus, 1, backend="gloo").values
+    if gpus < ranks:
+        raise ValueError(
+            f"backend='nccl' needs a GPU for each rank, but there are {gpus} for {ranks} ranks: "
+            f"use backend='gloo', which moves CUDA tensors through the host, or ranks={max(gpus, 1)}"
+        )
+
+
+def _count_gpus(comm):
+    import torch
+
+    return torch.cuda.device_count()
 
 
 def _cores():

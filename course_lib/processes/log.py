@@ -17,25 +17,31 @@ class Log:
         self.calls.append((kind, start, time.monotonic(), nbytes, label, other))
 
 
-def merge(logs, begin, finish):
-    """One Trace from the logs of all ranks; times become seconds since `begin`.
+def merge(logs, begins, finishes):
+    """One Trace from the logs of all ranks; a rank's times become seconds since its begin.
 
     The n-th receive of a pair of ranks is matched with its n-th send: messages do not overtake.
     """
     trace = Trace(len(logs))
-    trace.finish = [time - begin for time in finish]
+    trace.finish = [finish - begin for begin, finish in zip(begins, finishes, strict=True)]
     unreceived = defaultdict(deque)
-    for rank, log in enumerate(logs):
-        for kind, start, stop, nbytes, label, other in log.calls:
-            if kind == "send":
-                unreceived[rank, other].append(trace.add_message(rank, other, nbytes, start - begin))
-                trace.add_call(rank, kind, start - begin, stop - begin, nbytes, label)
-    for rank, log in enumerate(logs):
-        for kind, start, stop, nbytes, label, other in log.calls:
-            if kind == "recv":
-                number = unreceived[other, rank].popleft()
-                trace.stop[number] = stop - begin
-                trace.add_call(rank, kind, start - begin, stop - begin, nbytes, label, number)
-            elif kind != "send":
-                trace.add_call(rank, kind, start - begin, stop - begin, nbytes, label, other)
+    for rank, call in _calls(logs, begins):
+        kind, start, stop, nbytes, label, other = call
+        if kind == "send":
+            unreceived[rank, other].append(trace.add_message(rank, other, nbytes, start))
+            trace.add_call(rank, kind, start, stop, nbytes, label)
+    for rank, call in _calls(logs, begins):
+        kind, start, stop, nbytes, label, other = call
+        if kind == "recv":
+            number = unreceived[other, rank].popleft()
+            trace.stop[number] = stop
+            trace.add_call(rank, kind, start, stop, nbytes, label, number)
+        elif kind != "send":
+            trace.add_call(rank, kind, start, stop, nbytes, label, other)
     return trace
+
+
+def _calls(logs, begins):
+    for rank, (log, begin) in enumerate(zip(logs, begins, strict=True)):
+        for kind, start, stop, *rest in log.calls:
+            yield rank, (kind, start - begin, stop - begin, *rest)

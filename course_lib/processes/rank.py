@@ -7,72 +7,71 @@ import os
 import pickle
 import signal
 import sys
+import threading
 import time
-from dataclasses import dataclass
-from pathlib import Path
 
 from course_lib import tracebacks
 from course_lib.errors import RankError
-from course_lib.processes.folder import RankFiles
+from course_lib.processes import freshness, server
+from course_lib.processes.folder import RankFiles, read_task
 from course_lib.processes.shipping import pack_result, unpack
-from course_lib.processes.status import Status
+from course_lib.processes.status import Page
 
 PR_SET_PDEATHSIG = 1
 
 
-@dataclass(frozen=True)
-class Task:
-    """All that a rank is told at its start; picklable."""
+def start(rank, folder, connection):
+    """Entry point of a rank's process, which was forked with this module loaded."""
+    if freshness.is_stale():
+        freshness.forget()
+    from course_lib.processes.rank import run
 
-    rank: int
-    size: int
-    folder: str
-    worker: bytes  # by cloudpickle
-    environment: dict
-    sources: dict  # the cells' text, for tracebacks
-    threads: int
-    backend: str | None
-    timeout: float  # seconds; the launcher's limit, the process group's is longer
-    debug: bool
+    run(rank, folder, connection)
 
 
-def run(task, connection):
-    """Entry point of a rank's process: join the others, run the worker, report."""
+def run(rank, folder, connection):
+    """Join the others, run the worker, report, and stay until released."""
     _become_leader()
-    files = RankFiles(Path(task.folder), task.rank)
+    watch = threading.Thread(target=_leave_with_launcher, args=(connection,), daemon=True)
+    watch.start()
+    files = RankFiles(folder, rank)
     _redirect_output(files.output)
-    _enter_environment(task)
     stacks = open(files.stacks, "w")
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
-    status = Status(files.status)
     try:
-        kept = _work(task, connection, status)  # noqa: F841  its outbox: gloo drops a send nobody holds
+        task = read_task(folder)
+        _enter_environment(task)
+        comm = _join(rank, task, folder, files)  # kept here until the end: gloo drops a send nobody holds
+        _work(rank, task, comm, connection)
     except BaseException as error:
-        _report(connection, _failure(task.rank, error))
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    _await_release(connection)
+        _report(connection, ("failed", time.monotonic(), *_failure(rank, error)))
+    watch.join()
 
 
-def _work(task, connection, status):
-    import torch.distributed as dist
-
+def _join(rank, task, folder, files):
+    """This rank's comm, once it is connected with all others."""
     from course_lib.processes.comm import ProcessComm
     from course_lib.processes.group import join
 
-    _limit_threads(task.threads)
-    device = join(task)
+    page = Page(files.status)
+    _start_afresh(task.threads)
+    device, group = join(rank, task, folder)
+    return ProcessComm(rank, task.size, device, group, page)
+
+
+def _work(rank, task, comm, connection):
     worker = unpack(task.worker)
-    comm = ProcessComm(task.rank, task.size, device, status)
-    dist.barrier()
+    comm.meet()
     begin = time.monotonic()
     _report(connection, ("ready", begin))
     value = worker(comm)
     finish = time.monotonic()
-    _report(connection, ("done", finish, comm.log, pack_result(value), comm.counts()))
-    return comm
+    try:
+        packed = pack_result(value)
+    except TypeError as error:
+        raise RankError(rank, "raised", f"rank {rank} finished, but {error}") from None
+    _report(connection, ("done", finish, comm.log, comm.counts()), packed)
 
 
 def _become_leader():
@@ -98,6 +97,18 @@ def _become_leader():
     server._forkserver_alive_fd = server._forkserver_address = server._forkserver_pid = None
 
 
+def _leave_with_launcher(connection):
+    """Stay until the launcher lets go: a rank that left early would break the others' connections.
+
+    Also ends a rank that was forked after its launcher had given up.
+    """
+    try:
+        connection.recv_bytes()
+    except (EOFError, OSError):
+        pass
+    os._exit(0)  # skips torch's teardown, which may wait for peers that are gone
+
+
 def _redirect_output(path):
     """File descriptors 1 and 2 go to one file: it catches C, survives SIGKILL and cannot block."""
     sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -121,33 +132,35 @@ def _enter_environment(task):
     tracebacks.add_sources(task.sources)
 
 
-def _limit_threads(threads):
+def _start_afresh(threads):
+    """What a new process would have and one forked from a server has not: own threads, own randomness."""
+    import numpy
     import threadpoolctl
     import torch
 
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # for libraries and children that are yet to come
     torch.set_num_threads(threads)
-    threadpoolctl.threadpool_limits(threads)
+    if threads > 1 or not server.FORKS:
+        threadpoolctl.threadpool_limits(threads)  # of NumPy's BLAS; the fork server has set it to 1
+    numpy.random.seed()
 
 
 def _failure(rank, error):
     """What the launcher is told of an error: rank, reason, headline, details."""
     if isinstance(error, RankError):
-        return "failed", error.rank, error.reason, str(error)
+        return error.rank, error.reason, str(error)
     headline = f"rank {rank} raised {type(error).__name__}: {error}"
-    return "failed", rank, "raised", headline, tracebacks.worker_traceback(error)
+    return rank, "raised", headline, tracebacks.worker_traceback(error)
 
 
-def _report(connection, message):
+def _report(connection, *messages):
+    """Tell the launcher, after all that was printed; bytes are sent as they are, the rest pickled."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix":
+        ctypes.CDLL(None).fflush(None)  # C's own buffers
     try:
-        connection.send_bytes(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
+        for message in messages:
+            connection.send_bytes(message if isinstance(message, bytes) else pickle.dumps(message))
     except OSError:
         os._exit(1)  # the launcher is gone or has given this run up
-
-
-def _await_release(connection):
-    """Stay until the launcher lets go: a rank that left early would break the others' connections."""
-    try:
-        connection.recv_bytes()
-    except (EOFError, OSError):
-        pass
-    os._exit(0)  # skips torch's teardown, which may wait for peers that are gone

@@ -10,28 +10,41 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from multiprocessing import context, reduction, spawn
+from multiprocessing.connection import wait
 
-# Only what others wrote: an author who edits this library must not run yesterday's in the ranks.
-PRELOAD = ["numpy", "torch", "torch.distributed", "cloudpickle", "greenlet", "threadpoolctl"]
 FORKS = sys.platform.startswith("linux")  # forking after torch is loaded is unsafe on macOS
+TICK = 0.05  # seconds between two calls of while_waiting
+pipe = multiprocessing.Pipe
 
 
-def rank_process(target, args):
-    """A process object for target(*args), not yet started; both must be picklable."""
-    process_class = _ForkedRank if FORKS else _SpawnedRank
-    return process_class(target=target, args=args, daemon=False)
+def start_rank(target, args, while_waiting):
+    """Start target(*args) in a new process; returns its handle: pid, sentinel, poll(), wait(s), close().
+
+    while_waiting: called now and then until the process is there (the server may be loading torch); what
+    it raises ends the wait.
+    """
+    if not FORKS:
+        with _main_hidden():
+            return context.SpawnProcess._Popen(context.SpawnProcess(target=target, args=args))
+    process = context.ForkServerProcess(target=target, args=args)
+    try:
+        return _fork(process, while_waiting)
+    except (ConnectionError, EOFError):
+        time.sleep(2 * TICK)  # the server was killed, a moment ago perhaps: once more, with a new one
+        return _fork(process, while_waiting)
 
 
 if FORKS:
-    from multiprocessing import forkserver, popen_forkserver, util
+    from multiprocessing import forkserver, popen_forkserver, resource_tracker, util
 
     _server = forkserver.ForkServer()
-    _server.set_forkserver_preload(PRELOAD)
+    _server.set_forkserver_preload(["course_lib.processes.preload"])
 
     class _Popen(popen_forkserver.Popen):
-        """multiprocessing's, but with our server and without the caller's __main__.
+        """multiprocessing's, but with our server, and without the caller's __main__ or waiting for the pid.
 
         A script without a __main__ guard would otherwise be executed again in every rank.
         """
@@ -47,7 +60,7 @@ if FORKS:
                 reduction.dump(process_obj, message)
             finally:
                 context.set_spawning_popen(None)
-            with _interrupts_held_back():
+            with _interrupts_blocked():
                 _server.ensure_running()
             self.sentinel, writer = _server.connect_to_new_process(self._fds)
             # The rank reads this pipe's other end to learn that its parent is gone.
@@ -55,24 +68,24 @@ if FORKS:
             self.finalizer = util.Finalize(self, util.close_fds, (parent_end, self.sentinel))
             with open(writer, "wb") as pipe:
                 pipe.write(message.getbuffer())
-            self.pid = forkserver.read_signed(self.sentinel)
-
-    class _ForkedRank(context.ForkServerProcess):
-        @staticmethod
-        def _Popen(process_obj):
-            return _Popen(process_obj)
 
 
-class _SpawnedRank(context.SpawnProcess):
-    @staticmethod
-    def _Popen(process_obj):
-        with _main_hidden():
-            return context.SpawnProcess._Popen(process_obj)
+def _fork(process, while_waiting):
+    popen = _Popen(process)
+    try:
+        while not wait([popen.sentinel], TICK):
+            while_waiting()
+        popen.pid = forkserver.read_signed(popen.sentinel)
+    except BaseException:
+        popen.close()  # should the server fork it later, it finds its launcher gone and leaves
+        raise
+    return popen
 
 
 @contextmanager
-def _interrupts_held_back():
+def _interrupts_blocked():
     """The fork server inherits a blocked SIGINT: an interrupt meant for the kernel never ends it."""
+    resource_tracker.ensure_running()  # which would unblock it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -95,8 +108,3 @@ def _main_hidden():
         finally:
             del main.__spec__
             main.__dict__.update(kept)
-
-
-def pipe():
-    """A two-way pipe between the launcher and one rank."""
-    return multiprocessing.Pipe(duplex=True)

@@ -54,6 +54,8 @@ class _ResultPickler(cloudpickle.Pickler):
 
     def reducer_override(self, obj):
         torch = sys.modules.get("torch")
+        if torch is not None and isinstance(obj, torch.nn.Parameter) and obj.is_cuda:
+            return torch.nn.Parameter, (obj.detach().cpu(), obj.requires_grad)
         if torch is not None and type(obj) is torch.Tensor and (obj.is_cuda or not obj.is_leaf):
             return _identity, (obj.detach().cpu(),)
         return super().reducer_override(obj)

@@ -4,197 +4,205 @@ import os
 import pickle
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 
-from course_lib.errors import RankError
 from course_lib.output import Live
-from course_lib.processes import rank as rank_module
-from course_lib.processes import server, status
-from course_lib.processes.folder import RankFiles, bound_output, read_output
-from course_lib.tracebacks import worker_stacks
+from course_lib.processes import failures, rank, server, status
+from course_lib.processes.failures import Failure
+from course_lib.processes.folder import RankFiles, bound_output
 
 START_LIMIT = 25.0  # seconds for all ranks to meet
-GRACE = 0.5  # seconds: the earliest failure is the cause, what follows from it comes in meanwhile
+GRACE = 0.5  # seconds: what happened at the same time as the first failure comes in meanwhile
 TICK = 0.05  # seconds between two looks at the ranks
-TAIL = 2000  # characters of a dead rank's last output to show
+LEAVE_LIMIT = 2.0  # seconds for a released rank to end
+STACKS_LIMIT = 1.0  # seconds for stuck ranks to write their stacks
+SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a rank that finished has sent: times of the host's clock, log, result, counts of its calls."""
+    """What a rank that finished has sent: when it did, log, result, counts of its calls."""
 
-    begin: float
     finish: float
     log: object
-    value: bytes
     counts: dict
+    value: bytes
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a rank did not finish."""
+class Member:
+    """One rank as its launcher sees it."""
 
-    rank: int
-    reason: str
-    headline: str
-    details: str = ""
+    def __init__(self, rank, folder):
+        self.rank = rank
+        self.files = RankFiles(folder, rank)
+        self.process = None
+        self.connection = None
+        self.begin = None  # when its worker began, by the host's clock
+        self.result = None
+        self.failed = False
+        self.alive = False
 
 
 class Supervisor:
-    """Starts one process for each of `tasks`; results() waits for them."""
+    """Starts one process a rank; results() waits for them."""
 
-    def __init__(self, tasks, folder, timeout, live):
-        self.tasks = tasks
-        self.timeout = timeout
-        self.files = [RankFiles(folder, task.rank) for task in tasks]
-        self.live = Live([files.output for files in self.files]) if live else None
-        self.processes = []
-        self.connections = {}  # connection -> rank, of ranks from which more may come
-        self.begins = {}  # rank -> when its worker began
-        self.finished = {}  # rank -> Result
-        self.failures = []  # in order of time
+    def __init__(self, task, folder, live, interrupts):
+        self.task = task
+        self.folder = folder
+        self.members = [Member(number, folder) for number in range(task.size)]
+        self.failures = []
+        self.interrupts = interrupts
+        self.live = Live([member.files.output for member in self.members], task.timeout) if live else None
 
     def results(self):
-        """One Result a rank, or RankError."""
+        """(when the first worker began, one Result a rank), or RankError."""
         __tracebackhide__ = True
         try:
-            self._start()
+            for member in self.members:
+                self._start(member)
             self._watch()
             if self.failures:
-                raise self._error()
-            return [self.finished[task.rank] for task in self.tasks]
+                raise failures.as_error(self.failures)
+            return min(member.begin for member in self.members), [member.result for member in self.members]
         finally:
             self._end()
+            if self.live:
+                self.live.close()
 
-    def _start(self):
-        for task in self.tasks:
-            ours, theirs = server.pipe()
-            process = server.rank_process(rank_module.run, (task, theirs))
-            self.processes.append(process)
-            process.start()
+    def _start(self, member):
+        member.connection, theirs = server.pipe()
+        try:
+            arguments = (member.rank, self.folder, theirs)
+            member.process = server.start_rank(rank.start, arguments, self.interrupts.check)
+            member.alive = True
+        finally:
             theirs.close()
-            self.connections[ours] = task.rank
 
     def _watch(self):
-        """Until all have finished, or one has failed and the others have had their grace."""
+        """Until all have finished, time is up, or one has failed and the others have had their grace."""
         started = time.monotonic()
-        while len(self.finished) < len(self.tasks) and not self.failures:
-            self._receive(TICK)
-            self._look_at_output()
-            self._find_waits_in_vain()
-            limit, since = START_LIMIT, started
-            if len(self.begins) == len(self.tasks):
-                limit, since = self.timeout, max(self.begins.values())
+        while not self.failures and any(member.result is None for member in self.members):
+            self._receive()
+            self._look()
+            begins = [member.begin for member in self.members]
+            since, limit, what = started, START_LIMIT, "the ranks have not all started"
+            if None not in begins:
+                since, limit, what = max(begins), self.task.timeout, "no end"
             if time.monotonic() > since + limit and not self.failures:
-                return self._time_out(limit)
+                return self._time_out(f"{what} within {limit:g} s")
         grace = time.monotonic() + GRACE
-        while self.failures and self.connections and time.monotonic() < grace:
-            self._receive(TICK)
+        while self._undecided() and self.failures and time.monotonic() < grace:
+            self._receive()
 
-    def _receive(self, seconds):
-        """Take what ranks send within `seconds`; a connection that ends without a result is a failure."""
-        for connection in wait(list(self.connections), seconds):
-            rank = self.connections[connection]
-            try:
-                message, *content = pickle.loads(connection.recv_bytes())
-            except (EOFError, OSError):
-                del self.connections[connection]
-                if rank not in self.finished and rank not in [failure.rank for failure in self.failures]:
-                    self.failures.append(self._gone(rank))
-                continue
-            if message == "ready":
-                self.begins[rank] = content[0]
-            elif message == "done":
-                self.finished[rank] = Result(self.begins[rank], *content)
+    def _undecided(self):
+        return [member for member in self.members if member.result is None and not member.failed]
+
+    def _receive(self):
+        """Wait a tick for what ranks send and for processes that end; interrupts count."""
+        sources = {member.connection: member for member in self.members if member.connection}
+        sources.update({member.process.sentinel: member for member in self.members if member.alive})
+        for source in wait(list(sources), TICK):
+            member = sources[source]
+            if source is member.connection:
+                self._take_message(member)
             else:
-                self.failures.append(Failure(*content))
+                self._take_end(member)
+        self.interrupts.check()
 
-    def _look_at_output(self):
+    def _take_message(self, member):
+        """The next message of a rank; none comes any more if its connection has ended."""
+        try:
+            kind, *content = pickle.loads(member.connection.recv_bytes())
+            if kind == "done":
+                content.append(member.connection.recv_bytes())  # the value; it may be large
+        except (EOFError, OSError):
+            member.connection.close()
+            member.connection = None
+            return
+        if kind == "ready":
+            (member.begin,) = content
+        elif kind == "done":
+            member.result = Result(*content)
+        else:
+            self._fail(member, Failure(*content))
+
+    def _take_end(self, member):
+        """A process has ended, which none may before it is let go; what it has still sent counts."""
+        while member.connection and member.connection.poll():
+            self._take_message(member)
+        member.alive = False
+        if not member.failed:
+            exit_code = member.process.wait(1.0)
+            end = failures.process_ended(time.monotonic(), member.rank, exit_code, member.files)
+            self._fail(member, end)
+
+    def _fail(self, member, failure):
+        member.failed = True
+        self.failures.append(failure)
+
+    def _look(self):
+        """At the output, and at who waits for a rank that has returned."""
         if self.live:
             self.live.show()
-        for files in self.files:
-            bound_output(files.output)
+        for member in self.members:
+            bound_output(member.files.output)
+        finished = {member.rank: member.result.counts for member in self.members if member.result}
+        for member in self._undecided() if finished else ():
+            doing = status.read(member.files.status)
+            if doing.doing == status.RECV_ANY and len(finished) < len(self.members) - 1:
+                continue  # one that still runs may send
+            gone = doing.in_vain(member.rank, finished)
+            if gone is not None:
+                failure = failures.waits_in_vain(time.monotonic(), member.rank, doing, gone)
+                self._fail(self.members[gone], failure)
 
-    def _find_waits_in_vain(self):
-        """A rank that has returned sends nothing more: whoever still counts on it waits in vain."""
-        for rank in set(self.begins) - set(self.finished):
-            now = status.read(self.files[rank].status)
-            for gone, result in self.finished.items():
-                sent, entered = result.counts["sent"][rank], result.counts["collectives"]
-                from_gone = now.get("peer") == gone and sent <= now["number"]
-                if from_gone or ("peer" not in now and now.get("number", -1) >= entered):
-                    headline = f"rank {gone} returned, but rank {rank} {_in_words(now)}, which never comes"
-                    self.failures.append(Failure(gone, "left", headline))
-                    return
-
-    def _gone(self, rank):
-        """A rank's process ended without a word: by a signal, or by exiting."""
-        self.processes[rank].join(1.0)
-        code = self.processes[rank].exitcode
-        printed = read_output(self.files[rank].output)[-TAIL:].strip()
-        details = f"its last output:\n{printed}" if printed else ""
-        if code is not None and code < 0:
-            headline = f"rank {rank} was killed by {signal.Signals(-code).name} (signal {-code})"
-            return Failure(rank, "killed", headline, details)
-        return Failure(rank, "left", f"rank {rank} left without a result (exit code {code})", details)
-
-    def _time_out(self, limit):
-        """Ask every rank that has not finished for its stacks, and say who waits for whom."""
-        stuck = [task.rank for task in self.tasks if task.rank not in self.finished]
-        for rank in stuck:
-            if hasattr(signal, "SIGUSR1") and self.processes[rank].is_alive():
-                os.kill(self.processes[rank].pid, signal.SIGUSR1)
-        time.sleep(0.3)
-        lines = [f"no end after {limit:g} s"] + [self._state(task.rank) for task in self.tasks]
-        stacks = [
-            f"rank {rank}: {worker_stacks(read_output(self.files[rank].stacks), self.tasks[rank].sources)}"
-            for rank in stuck
-        ]
-        self.failures.append(Failure(stuck[0], "timeout", "\n".join(lines), "\n\n".join(stacks)))
-
-    def _state(self, rank):
-        if rank in self.finished:
-            return f"rank {rank} has returned"
-        return f"rank {rank} {_in_words(status.read(self.files[rank].status))}"
-
-    def _error(self):
-        first, *others = self.failures
-        parts = [first.headline, first.details]
-        if others:
-            also = ", ".join(f"rank {rank}" for rank in sorted(failure.rank for failure in others))
-            parts.append(f"In consequence: {also} failed too.")
-        return RankError(first.rank, first.reason, "\n\n".join(part for part in parts if part))
+    def _time_out(self, what):
+        """Ask every rank that has not finished for its stacks."""
+        stuck = [member for member in self.members if member.result is None]
+        if hasattr(signal, "SIGUSR1"):
+            for member in stuck:
+                if member.alive:
+                    with suppress(ProcessLookupError):
+                        os.kill(member.process.pid, signal.SIGUSR1)
+            _until(lambda: all(member.files.stacks.stat().st_size for member in stuck), STACKS_LIMIT)
+            time.sleep(TICK)  # for the last line
+        failure = failures.timed_out(time.monotonic(), what, self.members, self.task.sources)
+        self._fail(self.members[failure.rank], failure)
 
     def _end(self):
-        """Let the ranks go; kill those that failed or hang, with their children."""
-        if len(self.finished) < len(self.tasks):
-            for process in self.processes:
-                _kill(process.pid)
-        for connection in self.connections:
-            connection.close()  # a rank that has finished waits for this
-        for process in self.processes:
-            if process.pid is not None:
-                process.join(2.0)
-                if process.is_alive():
-                    _kill(process.pid)
-                    process.join()
-                process.close()
+        """Let the ranks go, or kill them if one failed; nothing of theirs stays behind."""
+        release = not self.failures and all(member.result for member in self.members)
+        started = [member for member in self.members if member.process]
+        if not release:
+            for member in started:
+                _kill(member)
+        for member in self.members:
+            if member.connection:
+                member.connection.close()  # a rank that has finished waits for this
+        for member in started:
+            if member.process.wait(LEAVE_LIMIT) is None:
+                _kill(member)
+                member.process.wait(LEAVE_LIMIT)
+            member.alive = False
+            _kill(member)
+            member.process.close()
 
 
-def _in_words(now):
-    """A rank's status, as the rest of a sentence that begins with its name."""
-    doing = now.get("doing", "starting")
-    if doing in ("starting", "computing"):
-        return f"is {doing}"
-    return f"waits in {doing}" + (f" from rank {now['peer']}" if "peer" in now else "")
+def _kill(member):
+    """Kill a rank with all its children, which are in its session; they may outlive it."""
+    with suppress(
+        ProcessLookupError, PermissionError
+    ):  # not yet the leader of its session, or nobody is left
+        if hasattr(os, "killpg"):
+            os.killpg(member.process.pid, SIGKILL)
+    with suppress(ProcessLookupError):
+        if member.alive:
+            os.kill(member.process.pid, SIGKILL)
 
 
-def _kill(pid):
-    """Kill a rank and its session."""
-    for kill in (getattr(os, "killpg", os.kill), os.kill):
-        try:
-            if pid is not None:
-                kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
-        except (ProcessLookupError, PermissionError):
-            pass
+def _until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(TICK / 5)

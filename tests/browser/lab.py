@@ -216,6 +216,15 @@ def stops(tops, height, visible):
         yield at
 
 
+def write_notebook(folder, name, cells):
+    """A notebook of these code cells, to be served by jupyter_lab(folder)."""
+    import nbformat
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
+    nbformat.write(notebook, Path(folder) / f"{name}.ipynb")
+
+
 @contextmanager
 def opened(browser, server, name):
     """`name` (without suffix) in a new window, its kernel ready, the side bar closed."""

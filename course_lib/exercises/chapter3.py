@@ -1,0 +1,257 @@
+"""Checkers of chapter 3's exercises: values and messages, over worker counts and sizes."""
+
+import numpy as np
+
+from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt, workers
+
+SIZES = (1, 4, 5)
+MOST_BYTES = 64  # of a message in exercise 3.3: room for any fingerprint, not for the parameters
+
+
+def check_sync_step(sync_step):
+    """Exercise 3.1: sync_step(comm, theta, gradient, lr) → theta after one step by the mean gradient."""
+    return checked(lambda: _sync_step(sync_step), "1, 2, 3, 4 and 7 workers, values and messages")
+
+
+def check_same_start(same_start):
+    """Exercise 3.2: same_start(comm, theta) → rank 0's theta, on every rank."""
+    return checked(lambda: _same_start(same_start), "rank 0's start on 1, 2, 3, 4 and 7 workers, once each")
+
+
+def check_agrees(agrees):
+    """Exercise 3.3: agrees(comm, theta) → does this rank hold the same bits as rank 0?"""
+    return checked(lambda: _agrees(agrees), "equal, one bit off, another order; small messages only")
+
+
+def check_local_sgd(local_sgd):
+    """Exercise 3.4: local_sgd(comm, theta, gradient, lr, steps, every) → theta, averaged every so often."""
+    return checked(lambda: _local_sgd(local_sgd), "values and number of averagings, whole and broken rounds")
+
+
+# --- 3.1
+
+
+def _sync_step(sync_step):
+    for ranks in WORKER_COUNTS:
+        for size in SIZES:
+            case = f"{workers(ranks)}, {_size(size)}"
+            gradients = _drawn(ranks, size, 1)
+            same, apart = np.repeat(_drawn(1, size, 2), ranks, axis=0), _drawn(ranks, size, 3)
+            for starts in (same, apart):
+                run = _one_step(sync_step, case, starts, gradients)
+                values = _arrays(case, run.values, (size,))
+                _expect_step(case, values, starts, gradients)
+            if ranks > 1:
+                _expect_one_all_reduce(case, run, ranks, 8 * size)
+            alike = _one_step(sync_step, case, same, gradients).values
+            bits = {value.tobytes() for value in alike}
+            expect(len(bits) == 1, case, "replicas that were equal differ in the last bits after the step")
+
+
+def _one_step(sync_step, case, starts, gradients, lr=0.25):
+    def worker(comm):
+        theta, gradient = starts[comm.rank].copy(), gradients[comm.rank].copy()
+        after = sync_step(comm, theta, gradient, lr)
+        kept = np.array_equal(theta, starts[comm.rank])
+        expect(kept or after is theta, case, "theta was changed in place, but something else was returned")
+        expect(
+            np.array_equal(gradient, gradients[comm.rank]), case, "the gradient was changed; work on a copy"
+        )
+        return after
+
+    return run_attempt(case, worker, len(starts))
+
+
+def _expect_step(case, values, starts, gradients, lr=0.25):
+    mean = gradients.mean(axis=0)
+    found = [
+        (starts - lr * mean, None),
+        (starts - lr * gradients, "each rank stepped by its own gradient; step by the mean of all"),
+        (starts - lr * mean * len(starts), "the step is K times too long: a sum was used, not a mean"),
+        (starts + lr * mean, "the step goes uphill: subtract"),
+        (starts - mean, "the learning rate is missing"),
+        (starts * 0 + mean, "the mean gradient was returned; return theta after the step"),
+        (
+            np.repeat((starts - lr * gradients).mean(axis=0)[None], len(starts), axis=0),
+            "parameters were averaged; with replicas that differ this is not the same: average gradients",
+        ),
+    ]
+    for wanted, hint in found:
+        if np.allclose(values, wanted, rtol=1e-12, atol=1e-12):
+            expect(hint is None, case, hint)
+            return
+    rank = int(np.argmax(np.abs(values - found[0][0]).max(axis=1)))
+    expect(False, case, f"rank {rank} returned {values[rank][:3]}; one step gives {found[0][0][rank][:3]}")
+
+
+def _expect_one_all_reduce(case, run, ranks, nbytes):
+    rounds = sum(span.kind == "collective" and span.rank == 0 for span in run.spans)
+    expect(rounds <= 1, case, f"{rounds} collectives were used; one all-reduce is enough")
+    sent, enough = sum(message.nbytes for message in run.messages), 2 * (ranks - 1) * nbytes
+    expect(sent <= enough, case, f"{sent} bytes were sent in all; {enough} are enough")
+    _expect_received(case, run)
+
+
+# --- 3.2
+
+
+def _same_start(same_start):
+    for ranks in WORKER_COUNTS:
+        for size in SIZES:
+            case = f"{workers(ranks)}, {_size(size)}"
+            starts = _drawn(ranks, size, 4)
+
+            def worker(comm, starts=starts):
+                return same_start(comm, starts[comm.rank].copy())
+
+            run = run_attempt(case, worker, ranks)
+            values = _arrays(case, run.values, (size,))
+            if ranks > 1:
+                _expect_first(case, values, starts)
+            expect(np.array_equal(values[0], starts[0]), case, "rank 0's own start was changed")
+            sent, enough = sum(message.nbytes for message in run.messages), (ranks - 1) * 8 * size
+            expect(
+                sent <= enough,
+                case,
+                f"{sent} bytes were sent in all; one copy to each other rank is {enough}",
+            )
+            _expect_received(case, run)
+
+
+def _expect_first(case, values, starts):
+    mean = np.repeat(starts.mean(axis=0)[None], len(starts), axis=0)
+    expect(
+        not np.allclose(values, mean, rtol=1e-12),
+        case,
+        "all agree on the mean of the starts, which is closer to zero than a start should be; "
+        "take one rank's",
+    )
+    for rank in range(1, len(starts)):
+        others = [other for other in range(1, len(starts)) if np.array_equal(values[rank], starts[other])]
+        kept = "its own start" if rank in others else f"rank {others[0]}'s start" if others else None
+        expect(not others, case, f"rank {rank} returned {kept}; rank 0's is wanted")
+        expect(
+            np.array_equal(values[rank], starts[0]),
+            case,
+            f"rank {rank} returned {values[rank][:3]}; rank 0 started from {starts[0][:3]}",
+        )
+
+
+# --- 3.3
+
+
+def _agrees(agrees):
+    for ranks in WORKER_COUNTS:
+        for size in (2, 5, 1000):
+            theta = _drawn(1, size, 5)[0]
+            last_bit, other_order = theta.copy(), theta[::-1].copy()
+            last_bit[size // 2] = np.nextafter(theta[size // 2], np.inf)
+            kinds = [("all equal", theta, None)]
+            for odd in {0, ranks - 1} if ranks > 1 else ():
+                last = f"rank {odd} is off by the last bit of one number"
+                order = f"rank {odd} holds the same numbers in another order"
+                kinds += [(last, last_bit, odd), (order, other_order, odd)]
+            for name, strange, odd in kinds:
+                _expect_verdicts(
+                    agrees, f"{workers(ranks)}, {_size(size)}, {name}", ranks, theta, strange, odd
+                )
+
+
+def _expect_verdicts(agrees, case, ranks, theta, strange, odd):
+    def worker(comm):
+        return agrees(comm, (strange if comm.rank == odd else theta).copy())
+
+    run = run_attempt(case, worker, ranks)
+    wanted = [rank == 0 or odd is None or odd not in (0, rank) for rank in range(ranks)]
+    for rank, (verdict, right) in enumerate(zip(run.values, wanted, strict=True)):
+        known = isinstance(verdict, bool | np.bool_)
+        expect(known, case, f"rank {rank} returned {type(verdict).__name__}, not True or False")
+        expect(
+            bool(verdict) == right,
+            case,
+            f"rank {rank} says {bool(verdict)}; compared with rank 0, bit for bit, it is {right}",
+        )
+    most = max((message.nbytes for message in run.messages), default=0)
+    expect(
+        most <= MOST_BYTES,
+        case,
+        f"a message carried {most} bytes; send a fingerprint, {MOST_BYTES} bytes at most",
+    )
+    _expect_received(case, run)
+
+
+# --- 3.4
+
+
+def _local_sgd(local_sgd):
+    for ranks in WORKER_COUNTS:
+        for steps, every in ((6, 1), (6, 3), (7, 3), (4, 9), (5, 5)):
+            case = f"{workers(ranks)}, {steps} steps, averaging every {every}"
+            answers, pulls = _drawn(ranks, 3, 6), np.linspace(0.5, 2, ranks)
+
+            def worker(comm, steps=steps, every=every, answers=answers, pulls=pulls):
+                def gradient(theta):
+                    return pulls[comm.rank] * (theta - answers[comm.rank])
+
+                return local_sgd(comm, np.zeros(3), gradient, 0.1, steps, every)
+
+            run = run_attempt(case, worker, ranks)
+            values = _arrays(case, run.values, (3,))
+            wanted, last_round_alone = _local_reference(answers, pulls, steps, every)
+            if steps % every and ranks > 1:
+                left = np.allclose(values, last_round_alone)
+                expect(not left, case, "the last steps were not averaged: average once more at the end")
+            rounds = sum(span.kind == "collective" and span.rank == 0 for span in run.spans)
+            enough = -(-steps // every)
+            expect(
+                rounds == enough or ranks == 1,
+                case,
+                f"{rounds} collectives were used; {enough} averagings are due",
+            )
+            _expect_local(case, values, wanted)
+
+
+def _expect_local(case, values, wanted):
+    apart = np.ptp(values, axis=0).max() > 1e-12
+    expect(not apart, case, "the ranks end with different parameters; is it the parameters that you average?")
+    expect(
+        np.allclose(values[0], wanted, rtol=1e-12),
+        case,
+        f"rank 0 returned {values[0]}; {wanted} comes out if parameters are averaged after those steps",
+    )
+
+
+def _local_reference(answers, pulls, steps, every, lr=0.1):
+    """(the end, the end if the broken last round is not averaged)"""
+    theta = np.zeros_like(answers)
+    for step in range(1, steps + 1):
+        theta = theta - lr * pulls[:, None] * (theta - answers)
+        if step % every == 0:
+            theta = np.repeat(theta.mean(axis=0)[None], len(theta), axis=0)
+    return theta.mean(axis=0), theta
+
+
+# --- for all
+
+
+def _size(count):
+    return "1 parameter" if count == 1 else f"{count} parameters"
+
+
+def _drawn(ranks, size, seed):
+    return np.random.default_rng([seed, ranks, size]).normal(size=(ranks, size))
+
+
+def _arrays(case, values, shape):
+    """The ranks' values as one array, or a report of the first that is not an array of that shape."""
+    for rank, value in enumerate(values):
+        kind = type(value).__name__
+        expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
+        expect(value.shape == shape, case, f"rank {rank} returned shape {value.shape}, not {shape}")
+    return np.array(values)
+
+
+def _expect_received(case, run):
+    for message in run.messages:
+        lost = f"nobody received {message.source} → {message.target}"
+        expect(message.stop == message.stop, case, lost)

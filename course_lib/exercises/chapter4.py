@@ -1,0 +1,227 @@
+"""Checkers of chapter 4's exercises: values and messages, over worker counts and sizes."""
+
+import numpy as np
+
+from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt
+
+SIZES = (1, 4, 5)
+LAYERS = (((3,), (2, 2)), ((5,), (0,), (2, 3), ()), ((1, 4), (7,), (2,), (3, 1), (1,)))
+LOSSES = ((2.0, 3.0, 7.0), (5.0, 0.0), (), (4.0,), (1.0, 1.0, 1.0, 9.0), (), (8.0,))  # one tuple a rank
+
+
+def check_chain_mean(chain_mean):
+    """Exercise 4.1: chain_mean(comm, array) → the mean, between neighbours only, there and back."""
+    return checked(lambda: _chain(chain_mean), "1, 2, 3, 4 and 7 workers, values and messages")
+
+
+def check_scaled_loss(scaled_loss):
+    """Exercise 4.2: scaled_loss(comm, losses) → its plain mean over ranks is the mean over all samples."""
+    return checked(lambda: _scaled(scaled_loss), "unequal shards and ranks without data, 1 to 7 workers")
+
+
+def check_reduce_layers(reduce_layers):
+    """Exercise 4.3: reduce_layers(comm, layers) → the mean of each layer, in a single all-reduce."""
+    return checked(lambda: _layers(reduce_layers), "values, shapes and one all-reduce, 1 to 7 workers")
+
+
+def _workers(count):
+    return "1 worker" if count == 1 else f"{count} workers"
+
+
+def _chain(chain_mean):
+    for ranks in WORKER_COUNTS:
+        for size in SIZES:
+            case = f"{_workers(ranks)}, gradients of length {size}"
+            inputs = [np.random.default_rng([ranks, size, rank]).normal(size=size) for rank in range(ranks)]
+
+            def worker(comm, inputs=inputs, case=case):
+                mine = inputs[comm.rank].copy()
+                mean = chain_mean(comm, mine)
+                expect(
+                    np.array_equal(mine, inputs[comm.rank]), case, "array itself was changed; add into a copy"
+                )
+                return mean
+
+            run = run_attempt(case, worker, ranks)
+            _expect_arrays(case, run.values, (size,))
+            collectives = any(span.kind == "collective" for span in run.spans)
+            expect(not collectives, case, "a collective was called; comm.send and comm.recv are all you need")
+            _expect_line(case, run.messages, ranks, 8 * size)
+            _expect_mean(case, run.values, inputs)
+
+
+def _expect_arrays(case, values, shape):
+    for rank, value in enumerate(values):
+        expect(value is not None, case, f"rank {rank} returned nothing: is a return missing on its path?")
+        kind = type(value).__name__
+        expect(isinstance(value, np.ndarray | np.generic), case, f"rank {rank} returned {kind}, not an array")
+        got = np.shape(value)
+        expect(got == shape, case, f"rank {rank} returned shape {got}, not {shape}")
+
+
+def _expect_line(case, messages, ranks, nbytes):
+    """One message over each pair of neighbours each way, and no other."""
+    pairs = [(message.source, message.target) for message in messages]
+    for message, (source, target) in zip(messages, pairs, strict=True):
+        near = abs(source - target) == 1
+        expect(near, case, f"rank {source} sent to rank {target}: in a line only neighbours may talk")
+        expect(
+            message.nbytes == nbytes,
+            case,
+            f"{source} → {target} carried {message.nbytes} bytes, a gradient has {nbytes}: "
+            "add before you pass on, and send whole arrays",
+        )
+        expect(
+            message.stop == message.stop, case, f"nobody received what rank {source} sent to rank {target}"
+        )
+    for low in range(ranks - 1):
+        for pair, way in (((low, low + 1), "up"), ((low + 1, low), "back down")):
+            count = pairs.count(pair)
+            expect(
+                count == 1,
+                case,
+                f"{pair[0]} → {pair[1]} was used {count} times; once on the way {way} is what is asked",
+            )
+    starts = dict(zip(pairs, (message.start for message in messages), strict=True))
+    for low in range(ranks - 2):
+        expect(
+            starts[low, low + 1] < starts[low + 1, low + 2],
+            case,
+            f"rank {low + 1} sent up before it had the sum of the ranks below: receive, add, then send",
+        )
+
+
+def _expect_mean(case, values, inputs):
+    wanted, partial = np.mean(inputs, axis=0), np.cumsum(inputs, axis=0)
+    for rank, value in enumerate(values):
+        if np.allclose(value, wanted, rtol=1e-12, atol=1e-12):
+            continue
+        if np.allclose(value, len(inputs) * wanted):
+            expect(False, case, f"rank {rank} returned the sum; divide by comm.size, once")
+        if np.allclose(value, partial[rank]):
+            expect(False, case, f"rank {rank} returned what it passed on; the mean comes back down the line")
+        if np.allclose(value, wanted / len(inputs)):
+            expect(False, case, f"rank {rank} divided twice; the last rank divides, the others pass it on")
+        expect(False, case, f"rank {rank} returned {value[:3]}, the mean is {wanted[:3]}")
+    same = all(np.array_equal(value, values[0]) for value in values)
+    expect(same, case, "the ranks differ in the last bits: pass the finished mean on as it is")
+
+
+def _scaled(scaled_loss):
+    for ranks in WORKER_COUNTS:
+        mine = [np.array(losses) for losses in LOSSES[:ranks]]
+        case = f"{_workers(ranks)} with {', '.join(str(len(losses)) for losses in mine)} losses"
+
+        def worker(comm, mine=mine):
+            return scaled_loss(comm, mine[comm.rank].copy())
+
+        run = run_attempt(case, worker, ranks)
+        samples = np.concatenate(mine)
+        wanted = [ranks * losses.sum() / len(samples) for losses in mine]
+        values = _as_numbers(case, run.values)
+        _expect_scaled(case, values, wanted, mine, samples)
+        carried = max((message.nbytes for message in run.messages), default=0)
+        expect(
+            carried <= 8, case, f"a message carried {carried} bytes: only the count of losses needs to travel"
+        )
+        rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
+        expect(rounds <= 1, case, f"{rounds} collectives were used; one, for the count, is enough")
+
+
+def _as_numbers(case, values):
+    for rank, value in enumerate(values):
+        expect(value is not None, case, f"rank {rank} returned nothing: is a return missing on its path?")
+        expect(np.size(value) == 1, case, f"rank {rank} returned {value!r}, not one number")
+    return [np.asarray(value, dtype=float).item() for value in values]
+
+
+def _expect_scaled(case, values, wanted, mine, samples):
+    for rank, value in enumerate(values):
+        if np.isnan(value):
+            expect(False, case, f"rank {rank} returned NaN: the mean of no losses; start from the sum")
+        if np.isclose(value, wanted[rank], rtol=1e-12, atol=1e-12):
+            continue
+        if len(mine) > 1 and np.isclose(value, samples.mean()) and np.allclose(values, values[0]):
+            expect(
+                False,
+                case,
+                "every rank returned the mean over all: its gradient would no longer be that of "
+                "this rank's own losses; return your own share",
+            )
+        if np.isclose(value, mine[rank].sum()) and len(samples) > 1:
+            expect(
+                False, case, f"rank {rank} returned its plain sum, {value:g}; which factor makes it right?"
+            )
+        if np.isclose(value, wanted[rank] / len(mine)):
+            expect(
+                False, case, f"rank {rank} forgot that the average over ranks divides by {len(mine)} again"
+            )
+        if len(mine[rank]) and np.isclose(value, mine[rank].mean()):
+            expect(
+                False,
+                case,
+                f"rank {rank} returned its own mean, {value:g}: a rank with few losses counts too much",
+            )
+        expect(False, case, f"rank {rank} returned {value:g}, not {wanted[rank]:g}")
+
+
+def _layers(reduce_layers):
+    for ranks in WORKER_COUNTS:
+        for shapes in LAYERS:
+            case = f"{_workers(ranks)}, layers of shapes {', '.join(map(str, shapes))}"
+            inputs = [_random_layers(ranks, rank, shapes) for rank in range(ranks)]
+
+            def worker(comm, inputs=inputs, case=case):
+                mine = [layer.copy() for layer in inputs[comm.rank]]
+                means = reduce_layers(comm, mine)
+                same = all(map(np.array_equal, mine, inputs[comm.rank]))
+                expect(same, case, "the worker's own layers were changed; return new arrays")
+                return means
+
+            run = run_attempt(case, worker, ranks)
+            _expect_layers(case, run.values, inputs, shapes)
+            _expect_one_collective(case, run)
+
+
+def _random_layers(ranks, rank, shapes):
+    rng = np.random.default_rng([ranks, rank, len(shapes)])
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+def _expect_layers(case, values, inputs, shapes):
+    for rank, means in enumerate(values):
+        expect(means is not None, case, f"rank {rank} returned nothing: is a return missing on its path?")
+        listed = isinstance(means, list | tuple)
+        expect(listed, case, f"rank {rank} returned {type(means).__name__}; return a list, one array a layer")
+        expect(
+            len(means) == len(shapes),
+            case,
+            f"rank {rank} returned {len(means)} arrays for {len(shapes)} layers",
+        )
+        for place, (mean, shape) in enumerate(zip(means, shapes, strict=True)):
+            got = np.shape(mean)
+            expect(
+                got == shape,
+                case,
+                f"layer {place} came back with shape {got}, not {shape}: reshape each part",
+            )
+            wanted = np.mean([layers[place] for layers in inputs], axis=0)
+            if np.allclose(mean, wanted, rtol=1e-12, atol=1e-12):
+                continue
+            total = np.allclose(mean, len(inputs) * wanted)
+            expect(
+                not total, case, f"layer {place} is the sum, not the mean: op='mean', or divide by comm.size"
+            )
+            own = np.allclose(mean, inputs[rank][place])
+            expect(not own, case, f"layer {place} is rank {rank}'s own: the mean over ranks is wanted")
+            expect(
+                False,
+                case,
+                f"layer {place} has wrong numbers: does each part start where the last one ended?",
+            )
+
+
+def _expect_one_collective(case, run):
+    rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
+    expect(rounds > 0, case, "no all-reduce was used; flatten the layers and pass them to comm.all_reduce")
+    expect(rounds == 1, case, f"{rounds} all-reduces were used; join the layers into one array first")

@@ -1,0 +1,279 @@
+"""Checkers of chapter 5's exercises: a ring by hand, a ring in code, a link from two measurements."""
+
+import numpy as np
+
+from course_lib import laws
+from course_lib.collectives import chunk_bounds, ring_all_reduce
+from course_lib.exercises.report import WORKER_COUNTS, Report, checked, expect, run_attempt, workers
+from course_lib.labels import label
+from course_lib.simulator import simulate
+
+SIZES = (4, 5, 1, 24)
+
+
+def hand_arrays(ranks=4):
+    """Arrays to play with by hand: rank r holds 1, 2, 3, … times 10^r, so a digit tells its rank."""
+    return [np.arange(1, ranks + 1) * 10**rank for rank in range(ranks)]
+
+
+def check_rank(rank, sent):
+    """Exercise 5.1: the numbers that `rank` of 4 passes on in rounds 1 to 4 of the ring on `hand_arrays`."""
+    if all(number is None or number is Ellipsis for number in sent):
+        return Report(None, label("ch5_not_attempted"))
+    return checked(lambda: _played(rank, list(sent)), f"rank {rank} passed on what the library's ring passes")
+
+
+def check_ring(ring):
+    """Exercise 5.2: ring(comm, array) → the sum over all ranks, in chunks, to one neighbour only."""
+    return checked(lambda: _ring(ring), "1, 2, 3, 4 and 7 workers, values and messages")
+
+
+def check_link(link_from_two):
+    """Exercise 5.3: link_from_two(nbytes, seconds, ranks) → (latency, bandwidth) from two ring times."""
+    return checked(lambda: _link(link_from_two), "links from 12.5 MB/s to 300 GB/s, 2 to 64 workers")
+
+
+class Watched:
+    """A `comm` with the calls that a ring needs; it notes what is sent, in order, as (to, copy)."""
+
+    def __init__(self, comm):
+        self._comm, self.rank, self.size, self.sent = comm, comm.rank, comm.size, []
+
+    def send(self, array, to):
+        self._note(array, to)
+        self._comm.send(array, to)
+
+    def recv(self, source, out=None):
+        return self._comm.recv(source, out)
+
+    def sendrecv(self, array, to, source, out=None):
+        self._note(array, to)
+        return self._comm.sendrecv(array, to, source, out)
+
+    def _note(self, array, to):
+        self.sent.append((to, np.array(array)))
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        what = f"comm.{name} is not for this exercise: use only comm.sendrecv, or comm.send and comm.recv"
+        expect(False, f"rank {self.rank}", what)
+
+
+# --- 5.1: by hand
+
+
+def passed_on(ranks=4):
+    """What each rank passes on, round by round, in the library's ring on `hand_arrays`: one list a rank."""
+
+    def worker(comm):
+        watched = Watched(comm)
+        ring_all_reduce(watched, hand_arrays(ranks)[comm.rank])
+        return [int(array[0]) for _, array in watched.sent]
+
+    return simulate(worker, ranks).values
+
+
+def _played(rank, sent):
+    wanted, mine = passed_on()[rank], hand_arrays()[rank]
+    expect(len(sent) == 4, f"rank {rank}", f"{len(sent)} numbers are given; four rounds are asked for")
+    for turn, (number, right) in enumerate(zip(sent, wanted, strict=False)):
+        expect(number is not None and number is not Ellipsis, f"round {turn + 1}", "this number is missing")
+        if number != right:
+            expect(False, f"round {turn + 1}", _slip(rank, turn, number, right, mine))
+
+
+def _slip(rank, turn, number, right, mine):
+    """What probably went wrong in one round of a hand-played ring."""
+    ranks, chunk = len(mine), (rank - turn) % len(mine)
+    if turn == 0:
+        if number == mine[0]:
+            return (
+                f"{number} is chunk 0, but not all start with chunk 0: rank {rank} starts with chunk {rank}"
+            )
+        return f"rank {rank} starts with its own chunk {rank}; the chunks are numbered from 0"
+    if turn == ranks - 1 and number in mine:
+        return "adding is over. From now on pass on finished sums: which chunk did you complete last?"
+    if number == mine[chunk]:
+        return f"{number} is your own number alone: add what has just arrived, then pass on the sum"
+    if number + mine[chunk] == right:
+        return f"{number} is what arrived: add your own number of chunk {chunk} to it first"
+    return (
+        f"pass on chunk {chunk}, the one that has just arrived from rank {(rank - 1) % ranks}, "
+        "with your own number added"
+    )
+
+
+# --- 5.2: the ring
+
+
+def _ring(ring):
+    for ranks in (2, *(ranks for ranks in WORKER_COUNTS if ranks != 2)):  # with 2 the mistakes are plainest
+        for size in SIZES:
+            case = f"{workers(ranks)}, array of length {size}"
+            rng = np.random.default_rng([ranks, size])
+            inputs = list(rng.integers(1, 1000, size=(ranks, size)).astype(float))  # whole: sums are exact
+            values, sent = _attempt(ring, case, inputs)
+            _expect_arrays(case, values, inputs)
+            _expect_chunks(case, sent, inputs)
+            if not all(np.array_equal(value, np.sum(inputs, axis=0)) for value in values):
+                expect(False, case, _wrong_value(values, sent, inputs))
+            _expect_rounds(case, sent, ranks)
+            _expect_neighbours(case, sent, ranks)
+
+
+def _attempt(ring, case, inputs):
+    """What each rank returned, and what it sent."""
+
+    def worker(comm):
+        watched, mine = Watched(comm), inputs[comm.rank].copy()
+        value = ring(watched, mine)
+        if value is Ellipsis:
+            raise NotImplementedError
+        changed = "the worker's own array was changed; start with total = array.copy()"
+        expect(np.array_equal(mine, inputs[comm.rank]), case, changed)
+        return value, watched.sent
+
+    run = run_attempt(case, worker, len(inputs))
+    lost = [message for message in run.messages if message.stop != message.stop]
+    if lost:
+        what = f"nobody received what rank {lost[0].source} sent to rank {lost[0].target}"
+        expect(False, case, f"{what}: one receive for each send")
+    return zip(*run.values, strict=True)
+
+
+def _expect_arrays(case, values, inputs):
+    for rank, value in enumerate(values):
+        expect(value is not None, case, f"rank {rank} returned None: is a return missing?")
+        kind = type(value).__name__
+        expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
+        shape = f"rank {rank} returned shape {value.shape}, not {inputs[0].shape}"
+        expect(value.shape == inputs[0].shape, case, shape)
+
+
+def _expect_chunks(case, sent, inputs):
+    """No message is larger than a K-th of the array, rounded up."""
+    ranks, size = len(inputs), len(inputs[0])
+    most = -(-size // ranks)
+    for rank, messages in enumerate(sent):
+        for number, (_, array) in enumerate(messages):
+            if array.size > most:
+                whole = "the whole array" if array.size == size else f"{array.size} numbers"
+                expect(
+                    False,
+                    case,
+                    f"in message {number + 1} rank {rank} sent {whole}; a round carries one chunk, here "
+                    f"at most {most} of {size}: cut the array into {ranks} chunks (np.array_split)",
+                )
+
+
+def _wrong_value(values, sent, inputs):
+    """Why a result is not the sum: the likeliest cause that shows in values and messages."""
+    ranks, size, total = len(inputs), len(inputs[0]), np.sum(inputs, axis=0)
+    if all(np.allclose(value, total / ranks) for value in values):
+        return "this is the mean; the sum is asked for (an all-reduce sums, dividing is the caller's)"
+    counts = [len(messages) for messages in sent]
+    if not any(counts):
+        return "no message was sent, so no rank can know the others' numbers"
+    first = _first_chunks(sent, inputs)
+    if ranks > 1 and None not in first and len(set(first)) < len(first):
+        return (
+            f"in round 1 the ranks sent, in order, chunks {', '.join(map(str, first))}. All must start "
+            "with different chunks, rank r with chunk r; else some parts are added twice and others never"
+        )
+    rank = next(rank for rank in range(ranks) if not np.array_equal(values[rank], total))
+    wrong = np.flatnonzero(values[rank] != total)
+    place = wrong[0]
+    there = f"rank {rank} has {values[rank][place]:g} at position {place}, the sum is {total[place]:g}"
+    if min(counts) < 2 * (ranks - 1):
+        return f"{_too_few_or_many(counts, ranks)}. So {there}"
+    if size % ranks and place >= ranks * (size // ranks):
+        return f"{there}: {size} numbers do not divide by {ranks}, and the last ones were forgotten"
+    if max(counts) > 2 * (ranks - 1):
+        return f"{_too_few_or_many(counts, ranks)}. So {there}"
+    if len(wrong) < size:
+        right = size - len(wrong)
+        return (
+            f"{there}; {right} of its {size} positions are right. A chunk was forgotten, or not passed on "
+            "complete: print what a rank sends in each round"
+        )
+    return f"{there}. Add what arrives to the same chunk of your own, and pass that chunk on next"
+
+
+def _first_chunks(sent, inputs):
+    """The number of the chunk that each rank sent first, None where it is no chunk of its own array."""
+    bounds = chunk_bounds(len(inputs[0]), len(inputs))
+    found = []
+    for messages, mine in zip(sent, inputs, strict=True):
+        first = messages[0][1].reshape(-1) if messages else np.empty(0)
+        same = [np.array_equal(first, mine[low:high]) for low, high in bounds]
+        found.append(same.index(True) if True in same and first.size else None)
+    return found
+
+
+def _expect_rounds(case, sent, ranks):
+    counts = [len(messages) for messages in sent]
+    expect(set(counts) == {2 * (ranks - 1)}, case, _too_few_or_many(counts, ranks))
+
+
+def _too_few_or_many(counts, ranks):
+    odd = next((rank for rank, count in enumerate(counts) if count != 2 * (ranks - 1)), 0)
+    return (
+        f"messages sent by rank {odd}: {counts[odd]}. In a ring of {ranks} every rank sends "
+        f"2·({ranks}−1) = {2 * (ranks - 1)}: half of them to add up, half to spread the sums"
+    )
+
+
+def _expect_neighbours(case, sent, ranks):
+    for rank, messages in enumerate(sent):
+        targets = sorted({to for to, _ in messages})
+        neighbours = {(rank + 1) % ranks, (rank - 1) % ranks}
+        expect(
+            len(targets) <= 1 and set(targets) <= neighbours,
+            case,
+            f"rank {rank} sent to {targets}; in a ring it sends to its right neighbour, "
+            f"{(rank + 1) % ranks}, only",
+        )
+
+
+# --- 5.3: two measurements
+
+
+def _link(link_from_two):
+    cases = [(2, 12.5e6, 1e-3), (4, 1.25e9, 50e-6), (8, 300e9, 5e-6), (64, 12.5e9, 20e-6), (3, 1e9, 0.0)]
+    for ranks, bandwidth, latency in cases:
+        case = f"{workers(ranks)}, {bandwidth:g} B/s, {latency:g} s"
+        nbytes = np.array([1e5, 1e8])
+        seconds = laws.ring_time(nbytes, ranks, bandwidth, latency)
+        got = run_attempt(case, lambda _, a=(nbytes, seconds, ranks): (link_from_two(*a),), 1).values[0][0]
+        if got is Ellipsis:
+            run_attempt(case, _untouched, 1)
+        expect(got is not None, case, "None was returned: is a return missing?")
+        pair = np.shape(got) == (2,)
+        expect(pair, case, f"{got!r} was returned, not a pair (latency, bandwidth)")
+        _expect_link(case, np.array(got, dtype=float), latency, bandwidth, ranks)
+
+
+def _untouched(comm):
+    raise NotImplementedError
+
+
+def _expect_link(case, got, latency, bandwidth, ranks):
+    right = np.isclose(got, (latency, bandwidth), rtol=1e-6, atol=1e-9)
+    if right.all():
+        return
+    if np.allclose(got, (bandwidth, latency), rtol=1e-6, atol=1e-9):
+        expect(False, case, "the two are in the wrong order: latency first, then bandwidth")
+    if not right[1]:
+        expect(
+            False,
+            case,
+            f"the bandwidth is {got[1] / bandwidth:.4g} times too large. Between the two sizes "
+            f"2(K−1)/K = {2 * (ranks - 1) / ranks:.4g} times the difference in bytes went over a link",
+        )
+    expect(
+        False,
+        case,
+        f"the latency {got[0]:.4g} s is wrong: take the transfer off one time, and what is left was spent in "
+        f"2(K−1) = {2 * (ranks - 1)} rounds",
+    )

@@ -1,0 +1,268 @@
+"""Pictures of gradient aggregation: the phases of a step, ways to one mean, messages and their number."""
+
+import math
+from itertools import count, groupby
+
+import numpy as np
+
+from course_lib.labels import label
+from course_lib.pictures.picture import Picture, new_figure
+from course_lib.pictures.style import PHASE_COLOURS, THEORY, rank_colour, styled
+from course_lib.pictures.traffic import bytes_between
+from course_lib.pictures.units import SIZES, bytes_text, seconds_text, time_unit
+
+STEP_COLOURS = {
+    "forward": "#56B4E9",
+    "backward": PHASE_COLOURS["compute"],
+    "wait": PHASE_COLOURS["wait"],
+    "aggregate": PHASE_COLOURS["collective"],
+    "update": PHASE_COLOURS["recv"],
+}
+_OF_KIND = {"wait": "wait", "collective": "aggregate"}
+
+
+def phases(run):
+    """A lane a rank: forward, backward, wait, aggregate, update; of a worker whose steps are just that.
+
+    Each step computes twice (forward, backward), calls one collective, and computes once (update). If the
+    worker begins with a barrier, time counts from its end.
+    """
+    ranks, parts, origin = len(run.values), step_parts(run), min(_barrier_ends(run))
+    seconds = run.seconds - origin
+    factor, unit = time_unit(seconds)
+    with styled():
+        figure, axes = new_figure(height=1.4 + 0.36 * ranks)
+        for name, colour in STEP_COLOURS.items():
+            shown = [part for part in parts if part[1] == name]
+            if shown:
+                lanes, _, starts, stops = zip(*shown, strict=True)
+                axes.barh(
+                    lanes,
+                    np.subtract(stops, starts) / factor,
+                    left=(np.array(starts) - origin) / factor,
+                    height=0.72,
+                    color=colour,
+                    edgecolor="white" if name != "wait" else "#888888",
+                    linewidth=0.4,
+                    hatch="////" if name == "wait" else None,
+                    label=label(f"ch4_{name}"),
+                )
+        axes.set_yticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
+        axes.set(
+            xlabel=label("seconds", unit=unit),
+            xlim=(0, 1.01 * seconds / factor),
+            ylim=(ranks - 0.4, -0.6),
+        )
+        axes.grid(visible=False, axis="y")
+        total = {
+            name: sum(stop - start for _, part, start, stop in parts if part == name) for name in STEP_COLOURS
+        }
+        wait = total["wait"] / (ranks * seconds)
+        axes.set_title(label("ch4_phases_title", wait=wait, world=label(run.world)))
+        figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handlelength=1.6)
+        listed = ", ".join(
+            f"{label(f'ch4_{name}')} {seconds_text(took / ranks)}" for name, took in total.items() if took
+        )
+        alt = label(
+            "ch4_phases_alt",
+            ranks=ranks,
+            world=label(run.world),
+            seconds=seconds_text(seconds),
+            listed=listed,
+        )
+        return Picture(figure, alt)
+
+
+def _barrier_ends(run):
+    """When each rank left the barrier with which its worker began; 0 without one."""
+    first = {span.rank: span for span in reversed(run.spans) if span.kind == "collective"}
+    begun = {rank: span.stop for rank, span in first.items() if span.label == "barrier"}
+    return [begun.get(rank, 0.0) for rank in range(len(run.values))]
+
+
+def step_parts(run):
+    """(rank, phase, start, stop) for each phase of each step, in order of rank and start.
+
+    Between two collectives lie an update, a forward and a backward pass: the longest spans of computing
+    there. Shorter ones are what real processes spend between two calls; the pass before takes them in.
+    A barrier at the beginning and what came before it are left out. Raises ValueError if there are fewer.
+    """
+    parts, begin = [], _barrier_ends(run)
+    for rank in range(len(run.values)):
+        mine = [
+            span
+            for span in run.spans
+            if span.rank == rank
+            and span.start >= begin[rank]
+            and (span.stop > span.start or span.kind == "collective")
+        ]
+        segments = [list(spans) for _, spans in groupby(mine, key=lambda span: span.kind == "compute")]
+        for place, spans in enumerate(segments):
+            if spans[0].kind != "compute":
+                parts += [(rank, _OF_KIND[span.kind], span.start, span.stop) for span in spans]
+                continue
+            names = ["update"] * (place > 0) + ["forward", "backward"] * (place < len(segments) - 1)
+            if len(spans) < len(names):
+                raise ValueError(
+                    f"rank {rank}: {', '.join(names)} need a span of computing each; got {len(spans)}"
+                )
+            longest = sorted(spans, key=lambda span: span.start - span.stop)[: len(names)]
+            starts = [spans[0].start, *sorted(span.start for span in longest)[1:], spans[-1].stop]
+            parts += [(rank, *part) for part in zip(names, starts, starts[1:], strict=False)]
+    return parts
+
+
+def ways(runs):
+    """Who sends to whom, and how much, for each of {name: run}: a tree where there is one, else a circle."""
+    sent = {name: bytes_between(run) for name, run in runs.items()}
+    counts = [len(run.messages) for run in runs.values()]
+    with styled():
+        figure, places = new_figure(columns=len(runs), height=3.1, squeeze=False)
+        for axes, (name, matrix) in zip(places[0], sent.items(), strict=True):
+            _arrows(axes, matrix, _tree_places(matrix) or _circle_places(len(matrix)))
+            messages = label("ch4_messages", count=len(runs[name].messages))
+            axes.set_title(f"{name}\n{messages}", loc="center", fontsize=11)
+        title = label("ch4_ways_title", least=min(counts), most=max(counts))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12)
+        listed = " ".join(
+            label(
+                "ch4_way_alt",
+                name=name,
+                count=len(runs[name].messages),
+                nbytes=bytes_text(matrix.sum()),
+                pairs=", ".join(
+                    f"{source} to {target} {bytes_text(matrix[source, target])}"
+                    for source, target in np.argwhere(matrix)
+                ),
+            )
+            for name, matrix in sent.items()
+        )
+        return Picture(figure, f"{title}. {listed}")
+
+
+def _tree_places(sent):
+    """Where to draw each rank if those who talk form a tree, rank 0 at its top; else None."""
+    talk = (sent + sent.T) > 0
+    joined = np.linalg.matrix_power(talk + np.eye(len(sent)), len(sent)).all()
+    if not joined or talk.sum() != 2 * (len(sent) - 1):
+        return None
+    places, leaves = {}, count()
+
+    def place(rank, parent, depth):
+        below = [place(child, rank, depth + 1) for child in np.flatnonzero(talk[rank]) if child != parent]
+        places[rank] = (np.mean(below) if below else float(next(leaves)), -float(depth))
+        return places[rank][0]
+
+    place(0, None, 0)
+    return [places[rank] for rank in range(len(sent))]
+
+
+def _circle_places(ranks):
+    angles = [math.pi / 2 - 2 * math.pi * rank / ranks for rank in range(ranks)]
+    return [(math.cos(angle), math.sin(angle)) for angle in angles]
+
+
+def _arrows(axes, sent, places):
+    """Ranks at their places, in axes of width and height 1; an arrow with its bytes for each pair."""
+    places = np.array(places)
+    low, high = places.min(axis=0), places.max(axis=0)
+    places = (places - low) / np.where(high > low, high - low, 1)
+    style = {"arrowstyle": "-|>", "shrinkA": 11, "shrinkB": 11, "connectionstyle": "arc3,rad=-0.18"}
+    for source, target in np.argwhere(sent):
+        arrow = {**style, "lw": 1.6, "color": "#555555"}
+        axes.annotate("", xy=places[target], xytext=places[source], arrowprops=arrow)
+        middle, across = places[[source, target]].mean(axis=0), places[target] - places[source]
+        x, y = middle + 0.2 * np.array([-across[1], across[0]])
+        axes.text(x, y, bytes_text(sent[source, target]), ha="center", va="center", size=8)
+    for rank, (x, y) in enumerate(places):
+        axes.plot(x, y, "o", markersize=18, color=rank_colour(rank), label=label("rank", rank=rank))
+        axes.text(x, y, str(rank), ha="center", va="center", color="white", weight="bold", size=10)
+    axes.set(xlim=(-0.25, 1.25), ylim=(-0.25, 1.25), aspect="equal")
+    axes.axis("off")
+
+
+def loads(runs):
+    """Bytes that each rank sends, in {name: run}, with the least that any way can do as a line.
+
+    The line is 2(K-1)/K of one array: what the ranks would send if all did the same.
+    """
+    sent = {name: bytes_between(run).sum(axis=1) for name, run in runs.items()}
+    totals = {nbytes.sum() for nbytes in sent.values()}
+    low, high = (pick(nbytes.max() for nbytes in sent.values()) for pick in (min, max))
+    ranks = len(next(iter(sent.values())))
+    factor, unit = next((size for size in SIZES if high >= size[0]), SIZES[-1])
+    with styled():
+        figure, axes = new_figure(height=3.6)
+        width = 0.8 / len(sent)
+        for number, (name, nbytes) in enumerate(sent.items()):
+            middle = np.arange(ranks) + (number - (len(sent) - 1) / 2) * width
+            hatch = ("", "//", "..", "xx")[number % 4]
+            colour = rank_colour(number)
+            axes.bar(
+                middle,
+                nbytes / factor,
+                0.92 * width,
+                color=colour,
+                hatch=hatch,
+                edgecolor="white",
+                label=name,
+            )
+        equal = max(totals) / ranks
+        axes.axhline(equal / factor, color=THEORY, linestyle="--", label=label("ch4_equal_share"))
+        axes.set_xticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
+        axes.set(ylabel=label("ch4_bytes_sent", unit=unit), ylim=(0, 1.12 * high / factor))
+        axes.grid(visible=False, axis="x")
+        words = {"total": bytes_text(max(totals)), "low": bytes_text(low), "high": bytes_text(high)}
+        axes.set_title(label("ch4_loads_title", **words))
+        axes.legend()
+        listed = "; ".join(f"{name}: {', '.join(map(bytes_text, nbytes))}" for name, nbytes in sent.items())
+        return Picture(figure, label("ch4_loads_alt", listed=listed, share=bytes_text(equal)))
+
+
+def orders(sums, exact):
+    """What came out of one sum at each place of the array: {way: values at places 0, 1, …}."""
+    values = sorted({float(value) for row in sums.values() for value in row})
+    table = np.array([[values.index(float(value)) for value in row] for row in sums.values()])
+    with styled():
+        figure, axes = new_figure(height=1.3 + 0.42 * len(sums))
+        axes.imshow(table, cmap="cividis", vmin=0, vmax=max(1, len(values) - 1), aspect="auto")
+        for (row, place), which in np.ndenumerate(table):
+            colour = "white" if which < 0.6 * (len(values) - 1) else "black"
+            axes.text(place, row, f"{values[which]:g}", ha="center", va="center", color=colour)
+        axes.set_xticks(range(table.shape[1]))
+        axes.set_yticks(range(len(sums)), list(sums))
+        axes.set(xlabel=label("ch4_place"))
+        axes.grid(visible=False)
+        axes.set_title(label("ch4_orders_title", exact=exact, results=_joined(values)))
+        listed = "; ".join(f"{name}: {' '.join(f'{value:g}' for value in row)}" for name, row in sums.items())
+        return Picture(figure, label("ch4_orders_alt", exact=exact, places=table.shape[1], listed=listed))
+
+
+def _joined(values):
+    texts = [f"{value:g}" for value in values]
+    return ", ".join(texts[:-1]) + label("ch4_or") + texts[-1] if len(texts) > 1 else texts[0]
+
+
+def cost_of_splitting(counts, seconds, theory, measured=False):
+    """Time to reduce the same bytes in `counts` calls: points; theory(count) → seconds, drawn as a line.
+
+    measured: the points are real measurements, the line is fitted to them; else simulation and closed form.
+    """
+    ratio = seconds[-1] / seconds[0]
+    factor, unit = time_unit(max(seconds))
+    between = np.geomspace(counts[0], counts[-1], 100)
+    curve = [theory(count) / factor for count in between]
+    with styled():
+        figure, axes = new_figure(height=3.4)
+        line, points = ("ch4_fit", "measured") if measured else ("theory", "simulated")
+        axes.plot(between, curve, color=THEORY, label=label(line))
+        axes.plot(counts, np.divide(seconds, factor), "o", color=rank_colour(0), label=label(points))
+        axes.set(xscale="log", yscale="log", xlabel=label("ch4_count"), ylabel=label("seconds", unit=unit))
+        axes.set_xticks(counts, [str(count) for count in counts], minor=False)
+        axes.minorticks_off()
+        axes.set_title(label("ch4_split_title", count=counts[-1], ratio=ratio))
+        axes.legend()
+        listed = ", ".join(
+            f"{count}: {seconds_text(took)}" for count, took in zip(counts, seconds, strict=True)
+        )
+        return Picture(figure, label("ch4_split_alt", listed=listed, line=label(line)))

@@ -1,0 +1,56 @@
+"""Numbers in words, digit for digit as widgets/js/text.js writes them, so that both tell the same."""
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+from course_lib.pictures.units import SIZES, TIMES
+
+
+def number_text(x):
+    """Three digits, whole from 100 on: "1,960", "12.5", "5", "0.05", "4.9e-5", "∞"."""
+    if math.isinf(x):
+        return "∞"
+    if x and abs(x) < 1e-3:
+        mantissa, exponent = f"{x:.2e}".split("e")
+        return f"{_trimmed(mantissa)}e{int(exponent)}"
+    return _rounded(x, max(0, 2 - _exponent(x)))
+
+
+def exact_text(x):
+    """Six digits: for what a learner has set, where 0.9995 must not read as 1."""
+    return _trimmed(f"{Decimal(f'{x:.6g}'):f}")
+
+
+def seconds_text(seconds):
+    """Whole from 10 on, for times are seldom known better: "82 ms", "1.96 s"."""
+    factor, name = next((unit for unit in TIMES if seconds >= unit[0]), TIMES[-1])
+    value = seconds / factor
+    return f"{_rounded(value, 0) if value >= 10 else number_text(value)} {name}"
+
+
+def bytes_text(nbytes):
+    """ "14 GB"."""
+    factor, name = next((unit for unit in SIZES if nbytes >= unit[0]), SIZES[-1])
+    return f"{number_text(nbytes / factor)} {name}"
+
+
+def bandwidth_text(bandwidth):
+    """ "300 GB/s"."""
+    return f"{bytes_text(bandwidth)}/s"
+
+
+def percent_text(share):
+    """ "14 %"."""
+    return f"{number_text(100 * share)} %"
+
+
+def _rounded(x, digits):
+    return _trimmed(f"{Decimal(x).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}")
+
+
+def _exponent(x):
+    return math.floor(math.log10(abs(x))) if x else 0
+
+
+def _trimmed(text):
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,92 @@
+// Form controls bound to traits of the model. Each is {node, update}: update shows what the model has.
+
+import { html } from "./dom.js";
+
+// Set a trait: the picture follows at once, the kernel when it is free.
+export function assign(model, values) {
+  model.set(values);
+  model.save_changes();
+}
+
+// Positions of a slider that grow by equal factors: 1, 1.2, 1.5, 2 … of each decade from low to high.
+export function geometric(low, high, whole = false) {
+  const values = [];
+  for (let decade = Math.floor(Math.log10(low)); decade <= Math.log10(high); decade++) {
+    for (const mantissa of [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9]) {
+      const value = Number(`${mantissa}e${decade}`);
+      if (value >= low && value <= high && !(whole && value % 1)) values.push(value);
+    }
+  }
+  return listed(values);
+}
+
+export function listed(values) {
+  const distance = (value, index) => Math.abs(Math.log(values[index] / value));
+  const closer = value => (best, _, index) => distance(value, index) < distance(value, best) ? index : best;
+  return {
+    min: 0, max: values.length - 1, step: 1,
+    valueAt: position => values[position],
+    positionOf: value => value > 0 ? values.reduce(closer(value), 0) : 0,
+  };
+}
+
+export function linear(min, max, step) {
+  return { min, max, step, valueAt: position => position, positionOf: value => value };
+}
+
+// A slider for the hand beside a field for exact values. `unit` is how much of the trait is 1 in the field.
+export function slider(get, set, { label, scale, text, unit = 1, low, high, whole = false }) {
+  const range = html("input", {
+    type: "range", min: scale.min, max: scale.max, step: scale.step,
+    oninput: () => set(scale.valueAt(Number(range.value))),
+  });
+  const field = html("input", {
+    type: "number", step: "any", "aria-label": label,
+    oninput: () => {
+      const value = Number((field.valueAsNumber * unit).toPrecision(15));
+      const good = value >= low && value <= high && !(whole && value % 1);
+      field.setAttribute("aria-invalid", String(!good));
+      if (good) set(value);
+    },
+    onblur: () => update(),
+  });
+  function update() {
+    const value = get();
+    range.value = scale.positionOf(value);
+    range.setAttribute("aria-valuetext", text(value));
+    if (document.activeElement === field) return; // somebody is typing
+    field.value = Number((value / unit).toPrecision(6));
+    field.setAttribute("aria-invalid", "false");
+  }
+  const node = html("div", { class: "course-slider" }, html("label", {}, html("span", {}, label), range), field);
+  return { node, update };
+}
+
+// A slider for one trait.
+export function traitSlider(model, name, options) {
+  return slider(() => model.get(name), value => assign(model, { [name]: value }), options);
+}
+
+// A drop-down list; options are [value, text].
+export function select(model, name, label, options) {
+  const entries = options.map(([value, text]) => html("option", { value }, text));
+  const list = html("select", { onchange: () => assign(model, { [name]: list.value }) }, ...entries);
+  const node = html("label", { class: "course-select" }, html("span", {}, label), list);
+  return { node, update: () => { list.value = model.get(name); } };
+}
+
+// Radio buttons; options are [value, text].
+export function radios(model, name, label, options) {
+  const group = `course-${Math.random().toString(36).slice(2)}`;
+  const buttons = options.map(([value]) => html("input", {
+    type: "radio", name: group, value, onchange: () => assign(model, { [name]: value }),
+  }));
+  const labels = options.map(([, text], index) => html("label", {}, buttons[index], html("span", {}, text)));
+  const node = html("fieldset", { class: "course-radios" }, html("legend", {}, label), ...labels);
+  const update = () => buttons.forEach(button => { button.checked = button.value === model.get(name); });
+  return { node, update };
+}
+
+export function button(text, onclick, label) {
+  return html("button", { type: "button", onclick, "aria-label": label, title: label }, text);
+}

@@ -1,0 +1,74 @@
+"""The element that takes a learner's guess, and in a lecture counts hands."""
+
+import math
+
+import traitlets
+
+from course_lib.labels import label
+from course_lib.predict import Comparison
+from course_lib.widgets import traits
+from course_lib.widgets.base import CourseWidget
+from course_lib.widgets.page import script
+
+
+class Guess(traits.Checked):
+    """None, one of the widget's choices, or, if it has none, a number."""
+
+    def __init__(self):
+        super().__init__(None, "", None)
+
+    def validate(self, widget, value):
+        if value is None or (isinstance(value, str) and value in widget.choices):
+            return value
+        number = traits.as_number(value)
+        if not widget.choices and number is not None and math.isfinite(number):
+            return int(number) if isinstance(value, int) else number
+        allowed = f"one of {', '.join(widget.choices)}" if widget.choices else "a finite number"
+        raise traits.refusal(self.name, f"{allowed}, or None", value)
+
+
+class Prediction(CourseWidget):
+    """See predict.predict. `guess` can be set and read; `hands` is {choice: hands raised}."""
+
+    _esm = script("prediction")
+    about = ("prediction",)
+    stateful = ("guess", "hands")
+
+    key = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    choices = traitlets.List().tag(sync=True)
+    unit = traitlets.Unicode().tag(sync=True)
+    guess = Guess()
+    hands = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, key, choices=None, unit=""):
+        choices = _checked_choices(choices)
+        super().__init__(
+            key=str(key),
+            title=label("prediction", key=key),
+            choices=choices,
+            unit=unit,
+            hands=dict.fromkeys(choices, 0),
+        )
+
+    @traitlets.validate("hands")
+    def _whole_hands(self, proposal):
+        hands = proposal.value
+        counted = all(type(count) is int and count >= 0 for count in hands.values())
+        if set(hands) != set(self.choices) or not counted:
+            raise traits.refusal("hands", f"a count for each of {', '.join(self.choices)}", hands)
+        return hands
+
+    def compare(self, measured):
+        """The guess beside `measured`, as a Comparison."""
+        return Comparison(self.guess, measured)
+
+    def __repr__(self):
+        return self.title
+
+
+def _checked_choices(choices):
+    choices = [] if choices is None else list(choices)
+    if len(set(choices)) < len(choices) or not all(isinstance(choice, str) and choice for choice in choices):
+        raise traits.refusal("choices", "different letters or words", choices)
+    return choices

@@ -1,0 +1,408 @@
+"""The widgets in JupyterLab in a real browser: by keyboard, by mouse, from code; both themes; numbers."""
+
+import json
+import random
+import re
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import lab
+import pytest
+
+from course_lib import laws
+from course_lib.widgets.page import script
+from course_lib.widgets.presets import LINKS
+
+BROWSER = lab.find_browser()
+
+pytestmark = [
+    pytest.mark.skipif(not find_spec("playwright"), reason="playwright is not installed"),
+    pytest.mark.skipif(not BROWSER, reason="no Chromium: install one, or name it in CHROMIUM"),
+    pytest.mark.timeout(lab.START + lab.OPEN + lab.RUN),
+]
+
+CELLS = {
+    "setup": """import numpy as np
+from course_lib import Link, simulate
+from course_lib.collectives import ring_all_reduce
+from course_lib.predict import predict
+from course_lib.widgets import amdahl, ring_player, ring_time, timeline_player
+def worker(comm):
+    comm.compute(1e-3 * (1 + (comm.rank == 2)))
+    ring_all_reduce(comm, np.arange(1200.0))
+    comm.barrier()
+run = simulate(worker, 4, link=Link(50e-6, 1e7))""",
+    "amdahl": "amdahl_ = amdahl()\namdahl_",
+    "ring_time": "ring_time_ = ring_time()\nring_time_",
+    "timeline": "timeline_ = timeline_player(run)\ntimeline_",
+    "ring": "ring_ = ring_player()\nring_",
+    "choice": "choice_ = predict('3.1', choices='abc')\nchoice_",
+    "number": "number_ = predict('3.2', unit='steps')\nnumber_",
+}
+WIDGETS = [name for name in CELLS if name != "setup"]
+
+KERNEL = (
+    lab.PANEL
+    + """
+    const future = panel.sessionContext.session.kernel.requestExecute({ code: args[0] });
+    let printed = '';
+    future.onIOPub = ({ header, content }) => {
+        if (header.msg_type === 'stream') printed += content.text;
+        if (header.msg_type === 'error') printed += `${content.ename}: ${content.evalue}`;
+    };
+    await future.done;
+    return printed.trim()"""
+)
+
+# Each text in a widget with its contrast to what is behind it, translucent colours blended.
+CONTRASTS = """
+    const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+    const rgba = text => text.startsWith('color(srgb')
+        ? parse(text.slice(10)).map((part, place) => place < 3 ? 255 * part : part) : parse(text);
+    const over = (top, under) => {
+        const alpha = top[3] ?? 1;
+        return [0, 1, 2].map(place => alpha * top[place] + (1 - alpha) * under[place]);
+    };
+    const behind = node => {
+        const own = rgba(getComputedStyle(node).backgroundColor);
+        if (own[3] === 0 || !own.length) return behind(node.parentElement);
+        return (own[3] ?? 1) < 1 ? over(own, behind(node.parentElement)) : own;
+    };
+    const light = colour => {
+        const [r, g, b] = colour.map(part => part / 255)
+            .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    return [...document.querySelectorAll('.course-root *')].filter(node =>
+        [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim())
+        && !node.disabled && node.getBoundingClientRect().height).map(node => {
+            const style = getComputedStyle(node);
+            const back = behind(node.closest('svg') ? node.closest('.course-root') : node);
+            const front = over(rgba(node instanceof SVGElement ? style.fill : style.color), back);
+            const [dark, bright] = [light(front), light(back)].sort((a, b) => a - b);
+            return [node.textContent.trim(), (bright + 0.05) / (dark + 0.05)];
+        })"""
+
+NAMELESS = """
+    return [...document.querySelectorAll('.course-root :is(input, select, button, summary)')].filter(node =>
+        !node.getAttribute('aria-label') && !(node.labels?.length && node.labels[0].textContent.trim())
+        && !(/BUTTON|SUMMARY/.test(node.tagName) && node.textContent.trim())).map(node => node.outerHTML)"""
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    with tempfile.TemporaryDirectory() as folder:
+        lab.write_notebook(folder, "widgets", CELLS.values())
+        with lab.jupyter_lab(Path(folder)) as server, lab.chromium(BROWSER) as browser:
+            with lab.opened(browser, server, "widgets") as notebook:
+                cells = notebook.run_all()
+                assert not list(lab.problems(notebook, cells))
+                yield notebook
+                assert not notebook.complaints and not notebook.popups()
+
+
+@pytest.fixture(autouse=True)
+def as_made(notebook):
+    kernel(notebook, "; ".join(f"{name}_.reset()" for name in WIDGETS))
+
+
+def kernel(notebook, code):
+    """What `code` prints in the notebook's kernel."""
+    return notebook.page.evaluate(f"async args => {{ {KERNEL} }}", [code])
+
+
+def widget(notebook, name):
+    return notebook.page.locator(".jp-CodeCell").nth(list(CELLS).index(name))
+
+
+def picture(notebook, name):
+    """All that the widget's picture is made of."""
+    return widget(notebook, name).locator(".course-chart").inner_html()
+
+
+def said(notebook, name):
+    return widget(notebook, name).locator(".course-result").inner_text()
+
+
+def at_the_end(notebook, name):
+    """Wait until a player has stopped at its last frame."""
+    code = f"print({name}_.frame == {name}_.last and not {name}_.playing)"
+    until(notebook, lambda: kernel(notebook, code) == "True")
+
+
+def until(notebook, condition, seconds=10):
+    """Wait for `condition()`: what the kernel was told comes back a little later."""
+    for _ in range(10 * seconds):
+        if condition():
+            return
+        notebook.page.wait_for_timeout(100)
+    assert condition()
+
+
+def says_what_python_says(notebook, name):
+    until(notebook, lambda: said(notebook, name) == kernel(notebook, f"print({name}_)"))
+
+
+# --- by keyboard
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "trait", "value"),
+    [
+        ("amdahl", 0, "p", 0.81),
+        ("amdahl", 1, "n", 9),
+        ("ring_time", 0, "parameters", 8e9),
+        ("ring_time", 1, "nbytes", 20e9),
+        ("ring_time", 2, "ranks", 9),
+        ("ring_time", 3, "bandwidth", 4e11),
+        ("ring_time", 4, "latency", 6e-6),
+        ("ring_time", 5, "compute", 0.6),
+        ("timeline", 0, "frame", 1),
+        ("ring", 0, "frame", 1),
+    ],
+)
+def test_an_arrow_moves_each_slider(notebook, name, number, trait, value):
+    before = picture(notebook, name), notebook.ask(lab.PANEL + "return panel.content.activeCellIndex")
+    widget(notebook, name).locator("input[type=range]").nth(number).focus()
+    cell = notebook.ask(lab.PANEL + "return panel.content.activeCellIndex")
+    notebook.page.keyboard.press("ArrowRight")
+    until(notebook, lambda: kernel(notebook, f"print({name}_.{trait} == {value!r})") == "True")
+    assert picture(notebook, name) != before[0]
+    assert notebook.ask(lab.PANEL + "return panel.content.activeCellIndex") == cell  # JupyterLab let it be
+    says_what_python_says(notebook, name)
+
+
+def test_every_fast_press_counts(notebook):
+    widget(notebook, "amdahl").locator("input[type=range]").first.focus()
+    for _ in range(30):
+        notebook.page.keyboard.press("ArrowLeft")
+    until(notebook, lambda: kernel(notebook, "print(amdahl_.p)") == "0.5")
+
+
+def test_a_field_takes_what_the_slider_cannot(notebook):
+    field = widget(notebook, "amdahl").locator("input[type=number]").first
+    field.fill("0.9995")
+    until(notebook, lambda: kernel(notebook, "print(amdahl_.p)") == "0.9995")
+    assert "at most 2,000." in said(notebook, "amdahl")
+    for wrong in ("1.2", "-0.1", ""):
+        field.fill(wrong)
+        assert field.get_attribute("aria-invalid") == "true"
+    assert kernel(notebook, "print(amdahl_.p)") == "0.9995"
+    field.blur()
+    assert field.input_value() == "0.9995" and field.get_attribute("aria-invalid") == "false"
+
+
+def test_radios_and_lists_by_keyboard(notebook):
+    before = picture(notebook, "amdahl")
+    widget(notebook, "amdahl").locator("input[type=radio]").first.focus()
+    notebook.page.keyboard.press("ArrowDown")
+    until(notebook, lambda: kernel(notebook, "print(amdahl_.scaling)") == "weak")
+    assert picture(notebook, "amdahl") != before and "without a limit" in said(notebook, "amdahl")
+    link = "print(ring_time_.link, ring_time_.bandwidth)"
+    widget(notebook, "ring_time").locator("select").nth(1).focus()
+    notebook.page.keyboard.type("100 G")
+    until(notebook, lambda: kernel(notebook, link) == "100 GbE 12500000000.0")
+    assert ": 1.96 s." in said(notebook, "ring_time")
+
+
+@pytest.mark.parametrize("name", ["amdahl", "ring_time"])
+def test_pin_compare_remove_and_reset_by_keyboard(notebook, name):
+    frame, page = widget(notebook, name), notebook.page
+    frame.get_by_role("button", name="Pin to compare").focus()
+    page.keyboard.press("Enter")
+    frame.locator("input[type=range]").first.focus()
+    page.keyboard.press("Home")
+    rows = frame.locator("tbody tr")
+    assert rows.count() == 2
+    assert rows.nth(0).inner_text() != rows.nth(1).inner_text()
+    assert len(re.findall("course-letter", picture(notebook, name))) == 2
+    frame.get_by_role("button", name="Remove B").focus()
+    page.keyboard.press("Space")
+    assert rows.count() == 1
+    frame.get_by_role("button", name="Reset").focus()
+    page.keyboard.press("Space")
+    until(notebook, lambda: kernel(notebook, f"print({name}_.state() == {name}_.initial)") == "True")
+
+
+@pytest.mark.parametrize("name", ["timeline", "ring"])
+def test_the_players_by_keyboard(notebook, name):
+    frame, page = widget(notebook, name), notebook.page
+    frame.get_by_role("button", name="Step forward").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
+    until(notebook, lambda: kernel(notebook, f"print({name}_.frame)") == "2")
+    frame.get_by_role("button", name="Step back").focus()
+    page.keyboard.press("Enter")
+    says_what_python_says(notebook, name)
+    assert kernel(notebook, f"print({name}_.frame)") == "1"
+    frame.locator("input[type=range]").focus()
+    page.keyboard.press("End")
+    at_the_end(notebook, name)
+    assert frame.get_by_role("button", name="Step forward").is_disabled()
+
+
+def test_a_guess_by_keyboard(notebook):
+    choice, page = widget(notebook, "choice"), notebook.page
+    choice.locator("input[type=radio]").first.focus()
+    page.keyboard.press("ArrowRight")
+    until(notebook, lambda: kernel(notebook, "print(choice_.guess)") == "b")
+    assert "your guess: b" in choice.inner_text()
+    assert kernel(notebook, "print(choice_.compare('b'))") == "Your guess: b. The answer is b."
+    choice.get_by_text("Show of hands").click()
+    choice.get_by_role("button", name="One more for c").click(click_count=3)
+    choice.get_by_role("button", name="One fewer for c").click()
+    until(notebook, lambda: kernel(notebook, "print(choice_.hands)") == "{'a': 0, 'b': 0, 'c': 2}")
+    widget(notebook, "number").locator("input[type=number]").fill("1e3")
+    until(notebook, lambda: kernel(notebook, "print(number_.guess == 1000)") == "True")
+    widget(notebook, "number").get_by_role("button", name="Clear").click()
+    until(notebook, lambda: kernel(notebook, "print(number_.guess)") == "None")
+
+
+# --- by mouse
+
+
+@pytest.mark.parametrize("name", ["amdahl", "ring_time", "timeline", "ring"])
+def test_the_mouse_moves_a_slider(notebook, name):
+    before, words = picture(notebook, name), said(notebook, name)
+    slider = widget(notebook, name).locator("input[type=range]").first
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page, y = notebook.page, box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.1 * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.3 * box["width"], y, steps=5)
+    page.mouse.up()
+    assert picture(notebook, name) != before and said(notebook, name) != words
+    says_what_python_says(notebook, name)
+
+
+@pytest.mark.parametrize("name", ["timeline", "ring"])
+def test_play_to_the_end(notebook, name):
+    frame = widget(notebook, name)
+    frame.locator("select").select_option("4")
+    frame.get_by_role("button", name="Play").click()
+    notebook.page.wait_for_timeout(300)
+    moving = [picture(notebook, name) for _ in range(3)]
+    assert len(set(moving)) > 1  # also between two frames
+    frame.get_by_role("button", name="Pause").click()
+    halted = picture(notebook, name)
+    notebook.page.wait_for_timeout(300)
+    assert picture(notebook, name) == halted
+    frame.get_by_role("button", name="Play").click()
+    at_the_end(notebook, name)
+
+
+def test_calm_motion_for_who_asks_for_it(notebook):
+    notebook.page.emulate_media(reduced_motion="reduce")
+    try:
+        frame = widget(notebook, "ring")
+        frame.locator("select").select_option("4")
+        frame.get_by_role("button", name="Play").click()
+        seen = {picture(notebook, "ring") for _ in range(60)}
+        at_the_end(notebook, "ring")
+        assert len(seen) <= 7  # one picture a frame, nothing between
+    finally:
+        notebook.page.emulate_media(reduced_motion="no-preference")
+
+
+# --- from code, and against Python
+
+
+def test_the_state_set_from_code_is_shown(notebook):
+    kernel(notebook, "amdahl_.p, amdahl_.n = 0.9, 64; amdahl_.pin(); amdahl_.p = 0.5")
+    says_what_python_says(notebook, "amdahl")
+    assert widget(notebook, "amdahl").locator("tbody tr").count() == 2
+    kernel(notebook, "ring_.frame = 3; timeline_.frame = 5; choice_.guess = 'c'")
+    says_what_python_says(notebook, "ring")
+    says_what_python_says(notebook, "timeline")
+    until(notebook, lambda: "your guess: c" in widget(notebook, "choice").inner_text())
+    assert kernel(notebook, "amdahl_.p = 1.2").startswith("ValueError: p must be between 0 and 1")
+
+
+def random_states(seed, count=25):
+    draw = random.Random(seed)
+    for _ in range(count):
+        yield (
+            "amdahl",
+            {
+                "p": draw.choice([0, 1, round(draw.random(), 4)]),
+                "n": round(10 ** draw.uniform(0, 6)),
+                "scaling": draw.choice(["strong", "weak"]),
+            },
+        )
+        yield (
+            "ring_time",
+            {
+                "parameters": 10 ** draw.uniform(3, 11),
+                "precision": draw.choice(["fp32", "bf16", "int8"]),
+                "ranks": round(10 ** draw.uniform(0, 4)),
+                "link": draw.choice([*LINKS, "custom"]),
+                "latency": draw.choice([0, 10 ** draw.uniform(-7, -3)]),
+                "algorithm": draw.choice(laws.ALGORITHMS),
+                "compute": draw.choice([0, draw.random()]),
+                "against": draw.choice(["bytes", "ranks"]),
+            },
+        )
+
+
+def test_the_browser_says_what_python_says(notebook):
+    for name, state in random_states(5):
+        code = f"with {name}_.hold_sync(): [setattr({name}_, *item) for item in {state!r}.items()]"
+        expected = kernel(notebook, f"{code}\nprint({name}_)")
+        until(notebook, lambda: said(notebook, name) == expected)  # noqa: B023
+        assert "NaN" not in picture(notebook, name) and "undefined" not in picture(notebook, name), state
+
+
+def test_the_laws_in_the_browser(notebook):
+    draw = random.Random(6)
+    cases = [
+        (
+            10 ** draw.uniform(0, 12),
+            round(10 ** draw.uniform(0, 5)),
+            10 ** draw.uniform(6, 12),
+            10 ** draw.uniform(-7, -2),
+            draw.choice(laws.ALGORITHMS),
+        )
+        for _ in range(300)
+    ]
+    module = script("ring_time") + "\nexport { allReduceTime };"
+    got = notebook.page.evaluate(
+        """async ([module, cases]) => {
+            const url = URL.createObjectURL(new Blob([module], { type: 'text/javascript' }));
+            const { allReduceTime } = await import(url);
+            return cases.map(all => allReduceTime(...all));
+        }""",
+        [module, json.loads(json.dumps(cases))],
+    )
+    assert got == [laws.all_reduce_time(*case) for case in cases]
+
+
+# --- for every reader
+
+
+def test_every_control_has_a_name(notebook):
+    assert notebook.ask(NAMELESS) == []
+    for name in WIDGETS:
+        assert widget(notebook, name).locator("[role=status]").count() == 1
+    for name in ("amdahl", "ring_time", "timeline", "ring"):
+        chart = widget(notebook, name).locator("svg[role=img]")
+        assert chart.get_attribute("aria-label") == said(notebook, name)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_contrast(notebook, theme):
+    kernel(notebook, "amdahl_.pin(); ring_time_.pin(); ring_time_.link = '100 GbE'")
+    kernel(notebook, "ring_.frame = 4; timeline_.frame = 9")
+    notebook.ask(lab.EXECUTE, "apputils:change-theme", {"theme": lab.THEMES[theme]})
+    notebook.page.wait_for_timeout(1500)
+    contrasts = notebook.ask(CONTRASTS)
+    assert len(contrasts) > 100
+    assert not [(text, ratio) for text, ratio in contrasts if not ratio >= 4.5]
+
+
+def test_screenshots(notebook):
+    kernel(notebook, "amdahl_.pin(); amdahl_.p = 0.95; ring_time_.pin(); ring_time_.link = '100 GbE'")
+    kernel(notebook, "ring_.frame = 3; timeline_.frame = 9")
+    paths = notebook.pictures(lab.ARTIFACTS, "widgets")
+    assert {path.name.split("-")[1] for path in paths} == {"light", "dark", "projected"}

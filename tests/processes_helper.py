@@ -1,0 +1,63 @@
+"""What the tests of real processes share: is anything left, and scripts run in a process of their own."""
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import psutil
+
+
+def descendants(process=None):
+    """Processes below `process` (this one) but the fork server and multiprocessing's resource tracker.
+
+    Ranks are children of the fork server. Zombies are dead.
+    """
+    found = []
+    for child in (process or psutil.Process()).children(recursive=True):
+        try:
+            command = " ".join(child.cmdline())
+            helper = "multiprocessing.forkserver" in command or "multiprocessing.resource_tracker" in command
+            # A rank looks like its server, but its parent is one.
+            is_rank = helper and "multiprocessing.forkserver" in " ".join(child.parent().cmdline())
+            if child.status() != psutil.STATUS_ZOMBIE and (is_rank or not helper):
+                found.append(child)
+        except (psutil.NoSuchProcess, AttributeError):
+            pass
+    return found
+
+
+def nothing_left(process=None, within=2.0):
+    """True if all ranks are gone `within` seconds (an exit takes a moment to show)."""
+    return until(lambda: not descendants(process), within)
+
+
+def until(condition, seconds):
+    """True once condition() is, False if it is not within `seconds`."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def write_script(folder, text, name="script.py"):
+    """A script file with this text, which may be indented."""
+    path = folder / name
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return path
+
+
+def start_script(path, **options):
+    """Start a script and return its Popen; output as text."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **options}
+    return subprocess.Popen([sys.executable, str(path)], **options)
+
+
+def run_script(path, **options):
+    """Run a script to its end and return its output."""
+    process = start_script(path, **options)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    return printed

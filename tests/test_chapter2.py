@@ -1,0 +1,434 @@
+"""Chapter 2: its checkers, its pictures' numbers, and what it claims of memory, speed-up and the ring."""
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+from course_lib import Link, launch, laws, simulate
+from course_lib.exercises.chapter2 import (
+    check_best_workers,
+    check_serial_fractions,
+    check_strong_step,
+    check_workers_for,
+)
+from course_lib.pictures.scaling import (
+    amdahl_curves,
+    measured_speedups,
+    replica_memory,
+    ring_speedups,
+    slowest_of,
+    strong_and_weak,
+)
+
+EXAMPLE = {"work": 1.0, "nbytes": 100e6, "bandwidth": 1.25e9}
+LATENCY = 50e-6
+
+
+# --- untouched stubs
+
+
+def untouched(*_):
+    raise NotImplementedError
+
+
+def empty(*_): ...
+
+
+@pytest.mark.parametrize("stub", [untouched, empty])
+@pytest.mark.parametrize(
+    "check", [check_workers_for, check_serial_fractions, check_strong_step, check_best_workers]
+)
+def test_an_untouched_stub_is_not_a_failure(check, stub):
+    report = check(stub)
+    assert report.passed is None
+    assert "Not attempted yet" in repr(report)
+
+
+def rejected(report, hint):
+    assert report.passed is False, report
+    assert any(part in repr(report) for part in hint.split("|")), report
+    assert "course_lib" not in repr(report)
+
+
+# --- exercise 2.1
+
+
+def by_formula(p, target):
+    rest = 1 / target - (1 - p)
+    if target <= 1:
+        return 1
+    return None if rest <= 0 else int(np.ceil(p / rest))
+
+
+def by_search(p, target):
+    if p < 1 and target >= 1 / (1 - p):
+        return None
+    n = 1
+    while laws.amdahl_speedup(p, n) < target:
+        n += 1
+    return n
+
+
+def as_a_float(p, target):
+    value = by_formula(p, target)
+    return value if value is None else np.float64(value)
+
+
+@pytest.mark.parametrize("right", [by_formula, by_search, as_a_float])
+def test_workers_for_accepts(right):
+    assert check_workers_for(right).passed, check_workers_for(right)
+
+
+def endless(p, target):
+    n = 1
+    while 1 / ((1 - p) + p / n) < target:
+        n += 1
+    return n
+
+
+def forgets_to_return(p, target):
+    value = by_formula(p, target)  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda p, target: int(p / (1 / target - (1 - p))), "14 workers: only 3.8889"),
+        (lambda p, target: p / (1 / target - (1 - p)), "workers are whole"),
+        (lambda p, target: math.ceil(target), "4 workers: only 2.5"),
+        (lambda p, target: by_formula(p, target) + 1, "16 is too many: 15 give"),
+        (lambda p, target: by_formula(p, target) or math.inf, "the speed-up stays below 5: return None"),
+        (
+            lambda p, target: 1 if target == 1 else math.ceil(p / (1 / target - (1 - p) or 1e-9)),
+            "return None",
+        ),
+        (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),
+        (lambda p, target: "15", "not a number"),
+        (lambda p, target: math.inf, "infinity"),
+        (endless, "the search does not end"),
+        (forgets_to_return, "is a return missing?"),
+        (lambda p, target: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_workers_for_rejects(wrong, hint):
+    rejected(check_workers_for(wrong), hint)
+
+
+# --- exercise 2.2
+
+
+def fractions(seconds):
+    return {n: laws.karp_flatt(seconds[1] / seconds[n], n) for n in seconds if n > 1}
+
+
+def fractions_by_hand(seconds):
+    result = {}
+    for n, time in seconds.items():
+        if n != 1:
+            result[n] = (time / seconds[1] - 1 / n) / (1 - 1 / n)
+    return result
+
+
+@pytest.mark.parametrize("right", [fractions, fractions_by_hand])
+def test_serial_fractions_accepts(right):
+    assert check_serial_fractions(right).passed, check_serial_fractions(right)
+
+
+def each(formula):
+    """A wrong solution: formula(S, n) for each count."""
+    return lambda seconds: {n: formula(seconds[1] / seconds[n], n) for n in seconds if n > 1}
+
+
+def first_is_the_baseline(seconds):
+    first = next(iter(seconds.values()))
+    return {n: (seconds[n] / first - 1 / n) / (1 - 1 / n) for n in seconds if n > 1}
+
+
+def changes_and_forgets(seconds):
+    seconds.update(fractions(seconds))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (each(lambda s, n: 1 - laws.karp_flatt(s, n)), "that is the parallel share"),
+        (each(lambda s, n: laws.karp_flatt(1 / s, n)), "t_1 / t_K, not t_K / t_1"),
+        (each(lambda s, n: 1 / s - 1 / n), "divide by 1 - 1/K"),
+        (each(lambda s, n: s / n), "that is the efficiency"),
+        (each(lambda s, n: s), "that is the speed-up"),
+        (each(lambda s, n: 1 / s), "subtract 1/K first"),
+        (each(lambda s, n: max(0, laws.karp_flatt(s, n))), "2 workers faster than twice"),
+        (lambda seconds: {1: 0, **fractions(seconds)}, "leave the key 1 out"),
+        (lambda seconds: {n: 1 / 0 for n in seconds}, "ZeroDivisionError"),
+        (lambda seconds: list(fractions(seconds).values()), "not a dictionary"),
+        (lambda seconds: {2: fractions(seconds)[2]}, "the keys are [2]"),
+        (first_is_the_baseline, "not 0.1"),
+        (changes_and_forgets, "is a return missing?"),
+        (each(lambda s, n: "x"), "not a number"),
+    ],
+)
+def test_serial_fractions_rejects(wrong, hint):
+    rejected(check_serial_fractions(wrong), hint)
+
+
+# --- exercise 2.3
+
+
+def strong_step(comm, samples, seconds, gradient_sum):
+    low, high = comm.rank * samples // comm.size, (comm.rank + 1) * samples // comm.size
+    comm.compute((high - low) * seconds)
+    return comm.all_reduce(gradient_sum(low, high)) / samples
+
+
+def first_take_the_rest(comm, samples, seconds, gradient_sum):
+    size, rest = divmod(samples, comm.size)
+    low = comm.rank * size + min(comm.rank, rest)
+    high = low + size + (comm.rank < rest)
+    total = gradient_sum(low, high)
+    for _ in range(low, high):
+        comm.compute(seconds)
+    return comm.all_reduce(total) / samples
+
+
+def one_by_one(comm, samples, seconds, gradient_sum):
+    mine = range(comm.rank, samples, comm.size)
+    comm.compute(len(mine) * seconds)
+    return comm.all_reduce(sum((gradient_sum(i, i + 1) for i in mine), 0 * gradient_sum(0, 0))) / samples
+
+
+@pytest.mark.parametrize("right", [strong_step, first_take_the_rest, one_by_one])
+def test_strong_step_accepts(right):
+    assert check_strong_step(right).passed, check_strong_step(right)
+
+
+def step(bounds, reduce=lambda comm, total, samples, count: comm.all_reduce(total) / samples, busy=1.0):
+    """A variant: bounds(rank, size, samples) → (low, high)."""
+
+    def variant(comm, samples, seconds, gradient_sum):
+        low, high = bounds(comm.rank, comm.size, samples)
+        comm.compute(busy * (high - low) * seconds)
+        return reduce(comm, gradient_sum(low, high), samples, high - low)
+
+    return variant
+
+
+def even(rank, size, samples):
+    return rank * samples // size, (rank + 1) * samples // size
+
+
+def rest_to_the_last(rank, size, samples):
+    part = samples // size
+    return rank * part, samples if rank == size - 1 else (rank + 1) * part
+
+
+def rest_forgotten(rank, size, samples):
+    return rank * (samples // size), (rank + 1) * (samples // size)
+
+
+def rounded_up(rank, size, samples):
+    part = -(-samples // size)
+    return rank * part, (rank + 1) * part
+
+
+def sum_of_local_means(comm, total, samples, count):
+    return comm.all_reduce(total / max(1, count), op="mean")
+
+
+def reduces_twice(comm, total, samples, count):
+    comm.all_reduce(total)
+    return comm.all_reduce(total) / samples
+
+
+def sends_before_it_computes(comm, samples, seconds, gradient_sum):
+    low, high = even(comm.rank, comm.size, samples)
+    mean = comm.all_reduce(gradient_sum(low, high)) / samples
+    comm.compute((high - low) * seconds)
+    return mean
+
+
+def returns_nothing(comm, samples, seconds, gradient_sum):
+    strong_step(comm, samples, seconds, gradient_sum)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (
+            step(lambda rank, size, samples: (0, samples)),
+            "2 workers, 12 samples, |sample 0 was counted 2 times",
+        ),
+        (step(lambda rank, size, samples: (0, 0) if rank else (0, samples)), "nobody has more than 6"),
+        (step(rest_to_the_last), "cut evenly, nobody has more than"),
+        (step(rest_forgotten), "was counted by nobody"),
+        (step(rounded_up), "whole numbers with 0 <= low <= high"),
+        (step(even, busy=0), "computed for 0 s"),
+        (step(even, busy=2), "1 worker, 12 samples"),
+        (step(even, lambda comm, total, samples, count: total / samples), "the mean is"),
+        (step(even, lambda comm, total, samples, count: comm.all_reduce(total)), "12 times the mean"),
+        (
+            step(even, lambda comm, total, samples, count: comm.all_reduce(total, "mean") / samples),
+            "0.5 times the mean",
+        ),
+        (step(even, sum_of_local_means), "one division by all samples"),
+        (step(even, reduces_twice), "one all-reduce of the gradient needs"),
+        (sends_before_it_computes, "before it had computed"),
+        (step(even, lambda *_: 1.0), "returned shape ()"),
+        (returns_nothing, "is a return missing?"),
+        (lambda comm, samples, seconds, gradient_sum: gradient_sum(0, samples / 2), "whole numbers"),
+    ],
+)
+def test_strong_step_rejects(wrong, hint):
+    rejected(check_strong_step(wrong), hint)
+
+
+# --- exercise 2.4
+
+
+def best_by_formula(work, nbytes, bandwidth, latency):
+    gain = work - 2 * nbytes / bandwidth
+    if gain <= 0:
+        return 1
+    if latency == 0:
+        return math.inf
+    low = max(1, math.floor(math.sqrt(gain / (2 * latency))))
+    return min(low, low + 1, key=lambda k: gain / k + 2 * k * latency)
+
+
+def best_by_scan(work, nbytes, bandwidth, latency):
+    if latency == 0:
+        return math.inf if work > 2 * nbytes / bandwidth else 1
+    return int(np.argmin(laws.step_time(work, nbytes, np.arange(1, 1000), bandwidth, latency))) + 1
+
+
+@pytest.mark.parametrize("right", [best_by_formula, best_by_scan, laws.best_ranks])
+def test_best_workers_accepts(right):
+    assert check_best_workers(right).passed, check_best_workers(right)
+
+
+def turning(square):
+    return lambda *link: math.floor(math.sqrt(square(*link)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (turning(lambda t, m, b, a: t / (2 * a)), "subtract it from the work"),
+        (turning(lambda t, m, b, a: (t - 2 * m / b) / a), "2 latencies a worker"),
+        (turning(lambda t, m, b, a: (t - 2 * m / b) / (2 * a)), "compare both neighbours"),
+        (lambda t, m, b, a: math.sqrt((t - 2 * m / b) / (2 * a)), "workers are whole numbers"),
+        (
+            lambda t, m, b, a: int(np.argmin(laws.step_time(t, m, np.arange(1, 1000), b, a))) + 1,
+            "more always helps",
+        ),
+        (lambda t, m, b, a: math.inf if a == 0 else best_by_formula(t, m, b, a), "stay at 1"),
+        (lambda t, m, b, a: math.inf, "there is a best K"),
+        (lambda t, m, b, a: 92, "92 workers: |take"),
+        (lambda t, m, b, a: print(end="") if t else t, "is a return missing?"),
+        (lambda t, m, b, a: 0, "workers are whole numbers|more"),
+        (lambda t, m, b, a: math.nan, "not a number"),
+    ],
+)
+def test_best_workers_rejects(wrong, hint):
+    rejected(check_best_workers(wrong), hint)
+
+
+# --- what the chapter claims
+
+
+def test_a_replica_of_seven_billion_fits_no_gpu_of_80_gb():
+    bytes_each = {"weights": 2, "gradients": 2, "master": 4, "mean": 4, "square": 4}
+    picture = replica_memory(bytes_each, 7e9, [1, 2, 8], 80e9)
+    assert "112 GB" in picture.alt and "112 GB" in picture.numbers[0]
+    assert "80 80" in picture.numbers[1]
+
+
+def lesson(comm):
+    if comm.rank == 0:
+        comm.compute(2)
+    comm.barrier()
+    comm.compute(8 / comm.size)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7, 16])
+def test_the_lesson_is_amdahls(ranks):
+    seconds = simulate(lesson, ranks, link=Link(0, math.inf)).seconds
+    assert 10 / seconds == pytest.approx(laws.amdahl_speedup(0.8, ranks))
+
+
+def test_the_ring_without_latency_is_amdahl_in_disguise():
+    workers = np.arange(1, 5001)
+    speedups = laws.speedup_with_ring(ranks=workers, **EXAMPLE)
+    assert np.allclose(speedups, laws.amdahl_speedup(1 - 0.16, workers), rtol=1e-12)
+    assert np.all(np.diff(speedups) > 0) and speedups.max() < 6.25
+
+
+def ring_step(comm):
+    comm.compute(1.0 / comm.size)
+    comm.all_reduce(np.zeros(12 * comm.size))
+
+
+def test_92_workers_are_best_by_simulation_too():
+    def seconds(workers):
+        nbytes = 8 * 12 * workers
+        link = Link(LATENCY, nbytes * EXAMPLE["bandwidth"] / EXAMPLE["nbytes"])
+        return simulate(ring_step, workers, link=link).seconds
+
+    times = {workers: seconds(workers) for workers in (91, 92, 93)}
+    assert min(times, key=times.get) == 92
+    for workers, time in times.items():
+        assert time == pytest.approx(laws.step_time(ranks=workers, latency=LATENCY, **EXAMPLE))
+
+
+def threads(comm):
+    import torch
+
+    return torch.get_num_threads()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_c21_threads_of_a_rank(ranks):
+    """C21: max(1, cores // ranks) unless told; one thread for an honest baseline."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert launch(threads, ranks).values == [max(1, cores // ranks)] * ranks
+    assert launch(threads, ranks, threads=1).values == [1] * ranks
+
+
+# --- pictures
+
+
+def test_pictures_show_their_numbers():
+    curves = amdahl_curves([0.5, 0.8])
+    assert "80% parallel: limit 5, nine tenths of it from 36 workers on" in curves.alt
+    assert any(line.endswith("36 | 4.5") for line in curves.numbers)
+    points = {"computed": {2: 1.6}, "slept": {2: 1.9, 4: 3.2}}
+    measured = measured_speedups(points)
+    assert "1.60 on 2 workers, serial fraction 0.25" in measured.alt
+    assert measured.numbers[0].startswith("4 workers: 3.20 times")
+    both = strong_and_weak(0.8, {"strong": {4: 2.5}, "weak": {4: 3.4}})
+    assert both.numbers[0].startswith("64 workers: 4.7 times as fast, or 51 times the work")
+    ring = ring_speedups(**EXAMPLE, latency=LATENCY, simulated={4: 2.7})
+    assert "highest at 92 workers, 5.61" in ring.alt and "6.25" in ring.alt
+    assert "2.00 for 4" in slowest_of({4: 2.0}).alt and "6.12 at 256" in slowest_of({4: 2.0}).alt
+
+
+@pytest.mark.parametrize("speedup", [0.4, 1.0, 2.5])
+def test_a_noisy_measurement_can_be_drawn(speedup):
+    """Slower than one worker, or faster than two: serial fractions above 1 and below 0."""
+    picture = measured_speedups({"computed": {2: speedup}})
+    assert f"{speedup:.2f} on 2" in picture.alt
+    curve = picture.numbers[2]
+    assert ("no such curve" in curve) == ("nan" in curve) == (speedup != 1.0)
+
+
+def test_titles_fit():
+    pictures = [
+        amdahl_curves([0.5]),
+        measured_speedups({"x": {4: 3.0}}),
+        strong_and_weak(0.8, {"strong": {}, "weak": {}}),
+        ring_speedups(**EXAMPLE, latency=LATENCY, simulated={}),
+        slowest_of({}),
+        replica_memory({"weights": 2}, 7e9, [1], 80e9),
+    ]
+    assert all(len(picture.numbers[0].split(" [")[0]) <= 60 for picture in pictures)

@@ -1,0 +1,575 @@
+"""Chapter 3: replicas stay equal, what breaks them, the averaged gradient's noise; checkers and pictures."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from course_lib import launch, simulate
+from course_lib.collectives import parameter_server_all_reduce, ring_all_reduce
+from course_lib.exercises.chapter3 import (
+    check_agrees,
+    check_local_sgd,
+    check_same_start,
+    check_sync_step,
+)
+from course_lib.pictures.replicas import average_later, averaged_noise, gaps, lost_momentum
+from course_lib.regression import gradient, make_regression, shards
+
+X, y = make_regression()
+ANSWERS = np.array([0.0, 1.0, 2.0, 5.0])
+WORLDS = pytest.mark.parametrize("world", [simulate, launch])
+
+
+def distances(paths, one=0, other=1):
+    return np.linalg.norm(np.subtract(paths[one], paths[other]), axis=-1)
+
+
+# --- replicas
+
+
+def replica(comm, steps=100, lr=0.1, start=None, early=None, decay=0.0, dtype=np.float64):
+    """w after each step, the start included; batches of 8 from the rank's own shard."""
+    mine = np.arange(len(y))[shards(len(y), comm.size)[comm.rank]]
+    rng = np.random.default_rng([0, comm.rank])
+    w = np.zeros(4) if start is None else np.random.default_rng(start[comm.rank]).normal(size=4)
+    w = w.astype(dtype)
+    path = [w]
+    for _ in range(steps):
+        pick = rng.choice(mine, size=8, replace=False)
+        own = gradient(w, X[pick].astype(dtype), y[pick].astype(dtype))
+        mean = comm.all_reduce(own, op="mean")
+        w = w - dtype(lr) * ((own if comm.rank == early else mean) + dtype(decay) * w)
+        path.append(w)
+    return path
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_hashes_are_equal_after_each_of_100_real_steps(ranks, dtype):
+    paths = launch(lambda comm: replica(comm, dtype=dtype), ranks).values
+    hashes = [[hashlib.sha256(w.tobytes()).hexdigest() for w in path] for path in paths]
+    assert [len(set(step)) for step in zip(*hashes, strict=True)] == [1] * 101
+    assert len(set(hashes[0])) == 101, "training moved in every step"
+    assert paths[0][0].dtype == dtype
+
+
+@WORLDS
+def test_another_seed_keeps_its_gap_for_ever(world):
+    gap = distances(world(lambda comm: replica(comm, start=(0, 1)), 2).values)
+    assert gap[0] > 1
+    assert np.ptp(gap) < 1e-12
+
+
+@WORLDS
+def test_weight_decay_shrinks_the_gap_at_a_known_rate(world):
+    gap = distances(world(lambda comm: replica(comm, start=(0, 1), decay=0.2), 2).values)
+    np.testing.assert_allclose(gap / gap[0], 0.98 ** np.arange(101), rtol=1e-10)
+
+
+@WORLDS
+def test_a_rank_that_updates_before_averaging_drifts(world):
+    paths = world(lambda comm: replica(comm, early=1), 4).values
+    gap = distances(paths, 0, 1)
+    assert gap[0] == 0
+    assert (gap[1:] > 1e-3).all()
+    assert distances(paths, 0, 2).max() == 0, "the other three stay together"
+
+
+@WORLDS
+def test_one_who_skips_the_mean_takes_its_data_along(world):
+    """The loner ends at its own answer, 5; the others at 1, the mean of theirs, not at 2."""
+
+    def worker(comm):
+        theta = 0.0
+        for _ in range(300):
+            own = theta - ANSWERS[comm.rank]
+            mean = comm.all_reduce(own, op="mean")
+            theta = theta - 0.1 * (own if comm.rank == 3 else mean)
+        return float(theta)
+
+    np.testing.assert_allclose(world(worker, 4).values, [1, 1, 1, 5], atol=1e-8)
+
+
+def test_a_penalty_in_the_loss_closes_no_gap():
+    """It is averaged with the gradient; only what a rank adds after the averaging acts on the gap."""
+
+    def worker(comm):
+        theta = 3.0 * (comm.rank == 3)
+        for _ in range(60):
+            theta = theta - 0.1 * comm.all_reduce(theta - ANSWERS[comm.rank] + 0.5 * theta, op="mean")
+        return float(theta)
+
+    assert np.ptp(simulate(worker, 4).values) == pytest.approx(3, rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_c13_two_times_eight_samples_are_sixteen(ranks):
+    """C13: 2 × 8 samples at η = 0.1 against 1 × 16 at 0.1, float64: equal to 1e-12 after every step."""
+
+    def worker(comm):
+        rng, w, path = np.random.default_rng(0), np.zeros(4), []
+        for _ in range(100):
+            pick = np.split(rng.choice(len(y), size=16, replace=False), comm.size)[comm.rank]
+            w = w - 0.1 * comm.all_reduce(gradient(w, X[pick], y[pick]), op="mean")
+            path.append(w)
+        return path
+
+    one = simulate(worker, 1).values[0]
+    for rank in launch(worker, ranks).values:
+        np.testing.assert_allclose(rank, one, rtol=0, atol=1e-12)
+
+
+def test_c16_averaging_by_hand_never_closes_the_gap_and_ddp_broadcasts_first():
+    def worker(comm):
+        import torch
+
+        found = []
+        for ddp in (False, True):
+            torch.manual_seed(comm.rank)
+            model = torch.nn.Linear(4, 1).double()
+            path = [model.weight.tolist()]
+            net = torch.nn.parallel.DistributedDataParallel(model) if ddp else model
+            wrapped = model.weight.tolist()
+            x = torch.randn(32, 4).double()
+            for _ in range(100):
+                model.zero_grad()
+                (net(x) - x.sum(1, keepdim=True)).square().mean().backward()
+                for p in model.parameters():
+                    p.data -= 0.1 * (p.grad if ddp else comm.all_reduce(p.grad, op="mean"))
+                path.append(model.weight.tolist())
+            found.append((path, wrapped))
+        return found
+
+    (by_hand, ddp), (by_hand_1, ddp_1) = launch(worker, 2).values
+    gap = np.linalg.norm(np.subtract(by_hand[0], by_hand_1[0]), axis=(1, 2))
+    assert gap[0] > 0.1
+    assert np.ptp(gap) < 1e-12
+    assert ddp[0][0] != ddp_1[0][0], "seeds differ"
+    assert ddp[1] == ddp_1[1] == ddp[0][0], "rank 0's, as soon as the model is wrapped"
+    assert ddp[0][1:] == ddp_1[0][1:]
+
+
+# --- what else is part of a replica
+
+
+@WORLDS
+def test_lost_momentum_leaves_a_gap_of_nine_steps(world):
+    """The gap is mu (1 - mu^(n+1)) / (1 - mu) times the last step's length before the loss."""
+
+    def worker(comm):
+        mine = shards(len(y), comm.size)[comm.rank]
+        w, v, path = np.zeros(4), np.zeros(4), []
+        for step in range(220):
+            v = 0.9 * v * (step != 20 or comm.rank != 1)
+            v = v + comm.all_reduce(gradient(w, X[mine], y[mine]), op="mean")
+            w = w - 0.02 * v
+            path.append(w)
+        return path
+
+    zero, one = world(worker, 2).values
+    gap, last_step = distances((zero, one)), np.linalg.norm(zero[19] - zero[18])
+    assert gap[:20].max() == 0
+    np.testing.assert_allclose(gap[20:], 9 * last_step * (1 - 0.9 ** np.arange(1, 201)), rtol=1e-9)
+    assert gap[-1] == pytest.approx(9 * last_step)
+
+
+def test_buffers_and_masks_differ_while_parameters_and_momentum_agree():
+    def worker(comm):
+        import torch
+
+        torch.manual_seed(0)
+        norm, drop = torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5)
+        model = torch.nn.Sequential(norm, drop, torch.nn.Linear(4, 1)).double()
+        optimiser = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+        torch.manual_seed(comm.rank)
+        rows = shards(len(y), comm.size)[comm.rank]
+        x, target = torch.tensor(X[rows]), torch.tensor(y[rows, None])
+        for _ in range(30):
+            optimiser.zero_grad()
+            (model(x) - target).square().mean().backward()
+            for p in model.parameters():
+                p.grad = comm.all_reduce(p.grad, op="mean")
+            optimiser.step()
+        momentum = [state["momentum_buffer"].tolist() for state in optimiser.state.values()]
+        mask = drop(torch.ones(64)).tolist()
+        evaluation = model.eval()(torch.ones(1, 4).double()).item()
+        parameters = [p.tolist() for p in model.parameters()]
+        return (
+            parameters,
+            momentum,
+            norm.num_batches_tracked.item(),
+            norm.running_mean.tolist(),
+            mask,
+            evaluation,
+        )
+
+    zero, one = launch(worker, 2).values
+    assert [a == b for a, b in zip(zero, one, strict=True)] == [True, True, True, False, False, False]
+
+
+# --- the noise of an averaged gradient
+
+
+def compass(comm, one_seed=False):
+    per_sample = -X * y[:, None]
+    picks = np.random.default_rng([1, 0 if one_seed else comm.rank]).integers(len(y), size=(4000, 8))
+    return comm.all_reduce(per_sample[picks].mean(axis=1), op="mean")
+
+
+def variance(run):
+    return np.square(run.values[0] - (-X * y[:, None]).mean(axis=0)).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8, 16, 32])
+def test_variance_of_the_averaged_gradient_is_one_over_k(ranks):
+    alone = (-X * y[:, None]).var(axis=0).sum() / 8
+    assert variance(simulate(compass, ranks)) == pytest.approx(alone / ranks, rel=0.06)
+    same = simulate(lambda comm: compass(comm, one_seed=True), ranks)
+    assert variance(same) == pytest.approx(alone, rel=0.06)
+
+
+def test_variance_in_real_processes():
+    assert variance(launch(compass, 4)) == pytest.approx(variance(simulate(compass, 4)), rel=1e-9)
+
+
+# --- averaging later
+
+
+@pytest.mark.parametrize(("every", "end"), [(1, 0.8), (4, 0.7609), (16, 0.6345), (240, 0.5)])
+def test_local_sgd_ends_where_theory_says(every, end):
+    firm, wish = np.array([1.0, 4.0]), np.array([0.0, 1.0])
+
+    def worker(comm):
+        theta = 0.0
+        for step in range(1, 241):
+            theta = theta - 0.05 * firm[comm.rank] * (theta - wish[comm.rank])
+            if step % every == 0:
+                theta = comm.all_reduce(theta, op="mean")
+        return float(theta)
+
+    share = 1 - (1 - 0.05 * firm) ** every
+    values = simulate(worker, 2).values
+    assert values[0] == values[1]
+    assert values[0] == pytest.approx(share @ wish / share.sum(), abs=1e-4)
+    assert values[0] == pytest.approx(end, abs=1e-4)
+
+
+# --- checkers
+
+
+def untouched(*_):
+    raise NotImplementedError
+
+
+CHECKS = [check_sync_step, check_same_start, check_agrees, check_local_sgd]
+
+
+@pytest.mark.parametrize("stub", [untouched, lambda *_: None, lambda *_: ...])
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_untouched_stub_is_not_a_failure(check, stub):
+    report = check(stub)
+    assert report.passed is None
+    assert "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_forgotten_return_is_asked_about(check):
+    assert "is a return missing?" in repr(check(lambda comm, theta, *_: comm.barrier()))
+
+
+def in_place(comm, theta, gradient, lr):
+    theta -= lr * comm.all_reduce(gradient, op="mean")
+    return theta
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="mean"),
+        lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g) / comm.size,
+        lambda comm, theta, g, lr: theta - comm.all_reduce(lr * g, op="mean"),
+        lambda comm, theta, g, lr: theta - lr * ring_all_reduce(comm, g, "mean"),
+        lambda comm, theta, g, lr: theta - lr * parameter_server_all_reduce(comm, g, "mean"),
+        in_place,
+    ],
+)
+def test_sync_step_accepts(right):
+    report = check_sync_step(right)
+    assert report.passed, report
+
+
+def in_place_then_forgotten(comm, theta, gradient, lr):
+    theta -= lr * comm.all_reduce(gradient, op="mean")
+    return theta + 0.0
+
+
+def mean_into_gradient(comm, theta, gradient, lr):
+    gradient[:] = comm.all_reduce(gradient, op="mean")
+    return theta - lr * gradient
+
+
+def all_to_all(comm, theta, gradient, lr):
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    for rank in others:
+        comm.send(gradient, rank)
+    received = {rank: comm.recv(rank) for rank in others} | {comm.rank: gradient}
+    return theta - lr * np.mean([received[rank] for rank in range(comm.size)], axis=0)
+
+
+def sends_too_much(comm, theta, gradient, lr):
+    if comm.size > 1:
+        comm.send(gradient, (comm.rank + 1) % comm.size)
+    return theta - lr * comm.all_reduce(gradient, op="mean")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g), "K times too long"),
+        (lambda comm, theta, g, lr: theta - lr * g, "stepped by its own gradient"),
+        (lambda comm, theta, g, lr: theta + lr * comm.all_reduce(g, op="mean"), "uphill"),
+        (lambda comm, theta, g, lr: theta - comm.all_reduce(g, op="mean"), "learning rate is missing"),
+        (lambda comm, theta, g, lr: comm.all_reduce(g, op="mean"), "return theta after the step"),
+        (lambda comm, theta, g, lr: comm.all_reduce(theta - lr * g, op="mean"), "parameters were averaged"),
+        (
+            lambda comm, theta, g, lr: comm.all_reduce(theta, op="mean") - lr * comm.all_reduce(g, op="mean"),
+            "parameters were averaged",
+        ),
+        (
+            lambda comm, theta, g, lr: theta - lr * (comm.all_reduce(g) / comm.all_reduce(np.array(1.0))),
+            "one all-reduce is enough",
+        ),
+        (in_place_then_forgotten, "changed in place"),
+        (mean_into_gradient, "gradient was changed"),
+        (all_to_all, "bytes were sent in all"),
+        (sends_too_much, "bytes were sent in all"),
+        (
+            lambda comm, theta, g, lr: (theta - lr * comm.all_reduce(g, op="mean")).tolist(),
+            "list, not an array",
+        ),
+        (
+            lambda comm, theta, g, lr: theta[:1] - lr * comm.all_reduce(g, op="mean").sum(),
+            "one step gives|shape",
+        ),
+        (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="average"), "op must be"),
+        (lambda comm, theta, g, lr: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_sync_step_rejects(wrong, hint):
+    report = check_sync_step(wrong)
+    assert report.passed is False
+    assert any(part in repr(report) for part in hint.split("|")), report
+    assert "course_lib" not in repr(report)
+
+
+def start_by_sends(comm, theta):
+    if comm.rank:
+        return comm.recv(0)
+    for rank in range(1, comm.size):
+        comm.send(theta, rank)
+    return theta
+
+
+def start_along_a_chain(comm, theta):
+    if comm.rank:
+        theta = comm.recv(comm.rank - 1)
+    if comm.rank + 1 < comm.size:
+        comm.send(theta, comm.rank + 1)
+    return theta
+
+
+@pytest.mark.parametrize(
+    "right", [lambda comm, theta: comm.broadcast(theta, source=0), start_by_sends, start_along_a_chain]
+)
+def test_same_start_accepts(right):
+    report = check_same_start(right)
+    assert report.passed, report
+
+
+def sum_with_zeros(comm, theta):
+    return comm.all_reduce(theta if comm.rank == 0 else np.zeros_like(theta))
+
+
+def everybody_sends(comm, theta):
+    for rank in range(comm.size):
+        if rank != comm.rank:
+            comm.send(theta, rank)
+    return comm.recv(0) if comm.rank else theta
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda comm, theta: comm.all_reduce(theta, op="mean"), "agree on the mean of the starts"),
+        (lambda comm, theta: theta, "its own start"),
+        (lambda comm, theta: comm.broadcast(theta, source=comm.size - 1), "rank 1's start|its own start"),
+        (sum_with_zeros, "one copy to each other rank"),
+        (everybody_sends, "one copy to each other rank"),
+        (lambda comm, theta: np.zeros_like(theta), "own start was changed"),
+        (lambda comm, theta: theta if comm.rank == 0 else theta + 1, "rank 0 started from"),
+        (lambda comm, theta: comm.broadcast(theta, source=0).tolist(), "list, not an array"),
+        (lambda comm, theta: comm.broadcast(theta, source=comm.rank), "rank 1 for broadcast from 1"),
+        (lambda comm, theta: comm.recv(0) if comm.rank else theta, "rank 0"),
+    ],
+)
+def test_same_start_rejects(wrong, hint):
+    report = check_same_start(wrong)
+    assert report.passed is False
+    assert any(part in repr(report) for part in hint.split("|")), report
+    assert "course_lib" not in repr(report)
+
+
+def digest(theta):
+    return np.frombuffer(hashlib.sha256(theta.tobytes()).digest(), dtype=np.uint8)
+
+
+def agrees(comm, theta):
+    return np.array_equal(comm.broadcast(digest(theta), source=0), digest(theta))
+
+
+def agrees_by_sends(comm, theta):
+    if comm.rank:
+        return bool((comm.recv(0) == digest(theta)).all())
+    for rank in range(1, comm.size):
+        comm.send(digest(theta), rank)
+    return True
+
+
+@pytest.mark.parametrize("right", [agrees, agrees_by_sends])
+def test_agrees_accepts(right):
+    report = check_agrees(right)
+    assert report.passed, report
+
+
+def compares_sorted(comm, theta):
+    return agrees(comm, np.sort(theta))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda comm, theta: True, "off by the last bit of one number: rank"),
+        (lambda comm, theta: False, "all equal: rank 0 says False"),
+        (lambda comm, theta: np.allclose(comm.broadcast(theta, source=0), theta), "off by the last bit"),
+        (lambda comm, theta: np.array_equal(comm.broadcast(theta, source=0), theta), "send a fingerprint"),
+        (compares_sorted, "in another order"),
+        (lambda comm, theta: comm.broadcast(digest(theta), source=0) == digest(theta), "not True or False"),
+        (lambda comm, theta: not agrees(comm, theta), "all equal: rank 0 says False"),
+    ],
+)
+def test_agrees_rejects(wrong, hint):
+    report = check_agrees(wrong)
+    assert report.passed is False
+    assert hint in repr(report), report
+    assert "course_lib" not in repr(report)
+
+
+def local_sgd(comm, theta, gradient, lr, steps, every, *, when=None):
+    when = when or (lambda step: step % every == 0 or step == steps)
+    for step in range(1, steps + 1):
+        theta = theta - lr * gradient(theta)
+        if when(step):
+            theta = comm.all_reduce(theta, op="mean")
+    return theta
+
+
+def always_at_the_end(comm, theta, gradient, lr, steps, every):
+    theta = local_sgd(comm, theta, gradient, lr, steps, every, when=lambda step: step % every == 0)
+    return comm.all_reduce(theta, op="mean")
+
+
+def never_at_the_end(comm, theta, gradient, lr, steps, every):
+    return local_sgd(comm, theta, gradient, lr, steps, every, when=lambda step: step % every == 0)
+
+
+def one_off(comm, theta, gradient, lr, steps, every):
+    return local_sgd(comm, theta, gradient, lr, steps, every, when=lambda step: (step - 1) % every == 0)
+
+
+def gradients_averaged(comm, theta, gradient, lr, steps, every):
+    for step in range(1, steps + 1):
+        own = gradient(theta)
+        due = step % every == 0 or step == steps
+        theta = theta - lr * (comm.all_reduce(own, op="mean") if due else own)
+    return theta
+
+
+def test_local_sgd_accepts():
+    report = check_local_sgd(local_sgd)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (never_at_the_end, "average once more at the end"),
+        (always_at_the_end, "averagings are due"),
+        (lambda *given: local_sgd(*given, when=lambda step: True), "averagings are due"),
+        (lambda *given: local_sgd(*given, when=lambda step: False), "averagings are due"),
+        (one_off, "averagings are due|different parameters"),
+        (gradients_averaged, "is it the parameters that you average?"),
+        (lambda comm, theta, g, lr, *rest: local_sgd(comm, theta, g, -lr, *rest), "comes out if"),
+        (
+            lambda comm, theta, g, lr, steps, every: local_sgd(comm, theta, g, lr, steps - 1, every),
+            "due|comes out",
+        ),
+        (lambda *given: local_sgd(*given).tolist(), "list, not an array"),
+    ],
+)
+def test_local_sgd_rejects(wrong, hint):
+    report = check_local_sgd(wrong)
+    assert report.passed is False
+    assert any(part in repr(report) for part in hint.split("|")), report
+    assert "course_lib" not in repr(report)
+
+
+# --- pictures
+
+
+def pictures():
+    steps = np.arange(61)
+    yield gaps({"start": (3.0 + 0 * steps, 3.0 + 0 * steps), "decay": (3 * 0.95**steps, 3 * 0.95**steps)})
+    yield lost_momentum(
+        np.r_[np.zeros(20), 1 - 0.9 ** np.arange(1, 61)], 1 - 0.9 ** np.arange(1, 61), reset=20
+    )
+    yield averaged_noise(
+        {"simulated": {1: 10.0, 32: 0.31}, "real": {2: 5.0}, "one seed": {1: 10.0, 32: 10.0}}, 10.0
+    )
+    yield average_later({1: 0.8, 16: 0.6345, 240: 0.5}, {1: 0.8, 16: 0.634, 240: 0.5}, best=0.8)
+
+
+def test_pictures_say_what_they_show():
+    for drawn, words in zip(
+        pictures(),
+        [
+            ["start: 3 → 3", "decay: 3 → 0.138", "60 steps"],
+            ["before step 21", "at 0.998"],
+            ["simulated: 10 → 0.31, 1 → 32", "one seed: 10 → 10, 1 → 32"],
+            ["1: 0.8, 16: 0.6345, 240: 0.5", "ends at 0.8"],
+        ],
+        strict=True,
+    ):
+        assert drawn.png.startswith(b"\x89PNG")
+        assert all(part in drawn.alt for part in words), drawn.alt
+        title, _, axes = drawn.numbers[0].partition(" [")
+        assert len(title) <= 60
+        assert " | " in axes
+
+
+def test_pictures_hold_theory_and_measurement():
+    for drawn in pictures():
+        text = "\n".join(drawn.numbers)
+        assert "theory" in text or "variance / K" in text
+        assert len(drawn.numbers) >= 3
+
+
+def test_pictures_are_reproducible_and_whole():
+    import io
+
+    from matplotlib.image import imread
+
+    for one, again in zip(pictures(), pictures(), strict=True):
+        assert one.png == again.png
+        image = imread(io.BytesIO(one.png))[..., :3]
+        assert all((edge > 0.99).all() for edge in (image[0], image[-1], image[:, 0], image[:, -1]))

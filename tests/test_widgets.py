@@ -1,0 +1,483 @@
+"""Widgets without a browser: states, numbers, bundles, what they refuse; their JavaScript in Node."""
+
+import json
+import math
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from course_lib import Link, launch, laws, simulate
+from course_lib.collectives import ring_all_reduce
+from course_lib.labels import LABELS
+from course_lib.pictures import wording
+from course_lib.predict import compare, predict
+from course_lib.widgets import amdahl, ring_player, ring_time, timeline_player
+from course_lib.widgets.page import SOURCES, script, style_sheet
+from course_lib.widgets.presets import LINKS, PRECISIONS
+from course_lib.widgets.ring_player import Ring
+from course_lib.widgets.timeline_player import frames, state_at
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+SCRIPTS = ("amdahl", "ring_time", "timeline_player", "ring_player", "prediction")
+
+
+def worker(comm):
+    comm.compute(1e-3 * (1 + (comm.rank == 2)))
+    ring_all_reduce(comm, np.arange(1200.0))
+    comm.barrier()
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulate(worker, 4, link=Link(50e-6, 1e7))
+
+
+# --- the bundle
+
+
+@pytest.mark.parametrize(
+    "make", [amdahl, ring_time, ring_player, lambda: timeline_player(simulate(worker, 3))]
+)
+def test_one_bundle_has_view_picture_and_numbers(make):
+    widget = make()
+    data, metadata = widget._repr_mimebundle_()
+    assert data[VIEW]["model_id"] == widget.model_id
+    assert data["image/png"].startswith(b"\x89PNG") and b"matplotlib" not in data["image/png"].lower()
+    assert len(metadata["image/png"]["alt"]) > 40
+    assert metadata["image/png"]["alt"] in data["text/plain"]
+    assert " at 0x" not in data["text/plain"] and widget.model_id not in data["text/plain"]
+    again, _ = make()._repr_mimebundle_()
+    assert (again["image/png"], again["text/plain"]) == (data["image/png"], data["text/plain"])
+
+
+def test_the_bundle_shows_the_state_not_the_default():
+    widget = amdahl()
+    before = widget._repr_mimebundle_()[0]
+    widget.p = 0.5
+    after = widget._repr_mimebundle_()[0]
+    assert before["image/png"] != after["image/png"] and "P = 0.5" in after["text/plain"]
+
+
+def test_a_prediction_says_which_it_is():
+    data, metadata = predict("3.1", choices="abc")._repr_mimebundle_()
+    assert data["text/plain"] == "Prediction 3.1" and VIEW in data and "image/png" not in data
+
+
+# --- Amdahl
+
+
+def test_amdahl_numbers():
+    widget = amdahl(p=0.8, n=8)
+    assert widget.speedup == laws.amdahl_speedup(0.8, 8)
+    assert widget.limit == pytest.approx(5, rel=1e-15)
+    assert widget.workers == 36
+    assert widget.gain == pytest.approx(laws.amdahl_speedup(0.8, 9) - laws.amdahl_speedup(0.8, 8))
+    assert "speed-up 3.33, at most 5." in repr(widget)
+    widget.scaling = "weak"
+    assert widget.speedup == laws.gustafson_speedup(0.8, 8) and math.isinf(widget.limit)
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "speedup"), [(0, 10**6, 1), (1, 10**6, 10**6), (0.3, 1, 1), (0.8, 10**6, 4.99998), (1, 1, 1)]
+)
+def test_amdahl_edges(p, n, speedup):
+    widget = amdahl(p=p, n=n)
+    assert widget.speedup == pytest.approx(speedup, rel=1e-6)
+    assert widget.speedup <= widget.limit
+    assert widget._repr_mimebundle_()[0]["image/png"]
+
+
+def test_pin_and_reset():
+    widget = amdahl(p=0.9)
+    widget.pin()
+    widget.p, widget.n, widget.scaling = 0.5, 64, "weak"
+    widget.pin()
+    assert widget.pins == [{"p": 0.9, "scaling": "strong"}, {"p": 0.5, "scaling": "weak"}]
+    assert len(widget.picture().numbers) > len(amdahl().picture().numbers)
+    widget.reset()
+    assert widget.state() == {"p": 0.9, "n": 8, "scaling": "strong", "pins": []}
+
+
+# --- the time of an all-reduce
+
+
+@pytest.mark.parametrize(
+    ("link", "shown"),
+    [
+        ("NVLink 4 (H100)", "54 ms"),
+        ("NVLink 3 (A100)", "82 ms"),
+        ("PCIe 4 x16", "790 ms"),
+        ("InfiniBand NDR", "490 ms"),
+        ("100 GbE", "1.96 s"),
+        ("25 GbE", "7.84 s"),
+    ],
+)
+def test_the_gradient_of_7b_parameters_on_8_gpus(link, shown):
+    widget = ring_time(parameters=7e9, precision="bf16", ranks=8, link=link, latency=0)
+    assert f": {shown}. Bus" in repr(widget)
+    assert widget.nbytes == 14e9
+
+
+def test_the_gradient_of_7b_parameters_by_default():
+    widget = ring_time()
+    assert ": 82 ms. Bus" in repr(widget) and "82 ms" in widget.picture().numbers[0]
+    widget.link = "100 GbE"
+    assert ": 1.96 s. Bus" in repr(widget)
+
+
+def test_the_articles_formula_without_latency():
+    random.seed(1)
+    for _ in range(200):
+        m, k, b = 10 ** random.uniform(3, 12), random.randint(1, 4096), 10 ** random.uniform(6, 12)
+        widget = ring_time(nbytes=m, ranks=k, bandwidth=b, latency=0)
+        assert widget.seconds == pytest.approx(2 * (k - 1) * m / (k * b), rel=4e-16)
+
+
+def test_size_link_and_bandwidth_follow_each_other():
+    widget = ring_time()
+    widget.nbytes = 28e9
+    assert widget.parameters == 14e9
+    widget.precision = "fp32"
+    assert widget.nbytes == 56e9
+    widget.link = "25 GbE"
+    assert widget.bandwidth == 3.125e9
+    widget.bandwidth = 2e9
+    assert widget.link == "custom"
+    widget.link = "100 GbE"  # as fast as InfiniBand EDR, yet it stays what it is called
+    assert (widget.link, widget.bandwidth) == ("100 GbE", 12.5e9)
+    widget.reset()
+    assert (widget.link, widget.bandwidth, widget.nbytes) == ("NVLink 3 (A100)", 300e9, 14e9)
+
+
+def test_where_latency_takes_over():
+    widget = ring_time(ranks=16, bandwidth=1e9, latency=1e-5)
+    assert widget.takeover == pytest.approx(laws.latency_bytes(16, 1e9, 1e-5))
+    widget.nbytes = widget.takeover
+    assert widget.seconds == pytest.approx(2 * 30 * 1e-5)
+    widget.latency = 0
+    assert widget.takeover == 0 and "no latency" in repr(widget)
+
+
+@pytest.mark.parametrize("algorithm", laws.ALGORITHMS)
+@pytest.mark.parametrize("ranks", [1, 2, 7, 1024])
+@pytest.mark.parametrize("against", ["bytes", "ranks"])
+def test_every_algorithm_can_be_shown(algorithm, ranks, against):
+    widget = ring_time(nbytes=1e6, algorithm=algorithm, ranks=ranks, against=against)
+    assert widget.seconds == laws.all_reduce_time(1e6, ranks, 300e9, 5e-6, algorithm)
+    assert 0 <= widget.share < 1
+    assert LABELS[f"algorithm_{algorithm}"] in repr(widget)
+
+
+def test_a_picture_for_one_rank_too():
+    assert ring_time(ranks=1).picture().numbers
+
+
+# --- what widgets refuse
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "bad"),
+    [
+        *((amdahl, "p", bad) for bad in (1.2, -0.1, math.nan, "x", None, True)),
+        *((amdahl, "n", bad) for bad in (0, 2.5, -1, 10**6 + 1, math.nan, math.inf, "8")),
+        (amdahl, "scaling", "medium"),
+        *(
+            (amdahl, "pins", bad)
+            for bad in (
+                [{"p": 1}],
+                [{"p": 2, "scaling": "weak"}],
+                [3],
+                5,
+                [{"p": 0.5, "scaling": "strong"}] * 6,
+            )
+        ),
+        *((ring_time, "parameters", bad) for bad in (0, -1, math.nan, math.inf)),
+        *((ring_time, "ranks", bad) for bad in (0, 2.5)),
+        *((ring_time, "bandwidth", bad) for bad in (0, math.inf)),
+        *((ring_time, "latency", bad) for bad in (-1e-6, math.nan)),
+        *((ring_time, "nbytes", bad) for bad in (0, "1 GB", math.nan)),
+        (ring_time, "link", "string and cups"),
+        (ring_time, "precision", "fp3"),
+        (ring_time, "algorithm", "magic"),
+        *((ring_player, "frame", bad) for bad in (-1, 7, 1.5)),
+        *((ring_player, "speed", bad) for bad in (0, 3, "fast")),
+        *((lambda: predict("1", "abc"), "guess", bad) for bad in ("d", "", 1, "ab")),
+        *((lambda: predict("1"), "guess", bad) for bad in ("a", math.nan, math.inf, True)),
+        *(
+            (lambda: predict("1", "ab"), "hands", bad)
+            for bad in ({"a": 1}, {"a": -1, "b": 0}, {"a": 0.5, "b": 0})
+        ),
+    ],
+)
+def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, name, bad):
+    widget = make()
+    before = getattr(widget, name)
+    with pytest.raises(ValueError, match=f"^{name} must be "):
+        setattr(widget, name, bad)
+    assert getattr(widget, name) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: amdahl(p=2), "p"),
+        (lambda: amdahl(pins=[{}]), "pins"),
+        (lambda: ring_time(parameters=1, nbytes=1), "nbytes"),
+        (lambda: ring_time(link="100 GbE", bandwidth=1e9), "bandwidth"),
+        (lambda: ring_player(1), "ranks"),
+        (lambda: ring_player(9), "ranks"),
+        (lambda: ring_player(arrays=[[1, 2], [1]]), "arrays"),
+        (lambda: ring_player(arrays=[[1], [2]]), "arrays"),
+        (lambda: ring_player(arrays=[["x", "y"], ["z", "w"]]), "arrays"),
+        (lambda: ring_player(delays=[1]), "delays"),
+        (lambda: ring_player(frame=99), "frame"),
+        (lambda: timeline_player(simulate(lambda comm: 0, 2)), "run"),
+        (lambda: predict("1", "aa"), "choices"),
+    ],
+)
+def test_a_bad_argument_is_refused_by_name(make, name):
+    with pytest.raises(ValueError, match=f"^{name} "):
+        make()
+
+
+# --- the timeline player
+
+
+def test_frames_are_the_moments_of_the_run(run):
+    moments = frames(run)
+    assert moments[0] == 0 and moments[-1] == run.seconds and list(moments) == sorted(moments)
+    assert min(np.diff(moments)) > 1e-9 * run.seconds
+    edges = {span.start for span in run.spans} | {message.stop for message in run.messages}
+    assert all(min(abs(edge - moment) for moment in moments) <= 1e-9 * run.seconds for edge in edges)
+    assert (
+        frames(run, most=5)[0] == 0
+        and frames(run, most=5)[-1] == run.seconds
+        and len(frames(run, most=5)) == 5
+    )
+
+
+def test_who_waits_for_whom(run):
+    at_start, waiting = state_at(run, 0.0), state_at(run, 1.9e-3)
+    assert [doing.kind for doing in at_start.doing] == ["compute"] * 4 and not at_start.flying
+    assert waiting.doing[2] == ("compute", ())
+    assert waiting.doing[3] == ("wait", (2,))  # the slow one holds up its right neighbour
+    assert state_at(run, run.seconds).doing == (("done", ()),) * 4
+
+
+def test_at_a_barrier_the_late_are_named():
+    run = simulate(lambda comm: (comm.compute(1e-3 * comm.rank), comm.barrier()), 3)
+    assert state_at(run, 1.5e-3).doing == (("wait", (2,)), ("wait", (2,)), ("compute", ()))
+    assert state_at(run, 0.5e-3).doing[0] == ("wait", (1, 2))
+
+
+def test_messages_under_way(run):
+    for time in frames(run):
+        flying = state_at(run, time).flying
+        now = time + 1e-9 * run.seconds
+        assert list(flying) == [m[:3] for m in run.messages if m.start <= now < m.stop]
+
+
+def test_a_timeline_is_shown_in_words(run):
+    player = timeline_player(run)
+    assert (
+        len(player.times) == len(player.texts) == len(player.doing) == len(player.waiting) == player.last + 1
+    )
+    player.frame = next(number for number, waiting in enumerate(player.waiting) if waiting == [3])
+    assert "Waiting: 3." in repr(player) and player.doing[player.frame][3] == "waits for 2"
+    assert player.pace[-1] == pytest.approx(12)
+
+
+def test_a_real_run_can_be_played():
+    player = timeline_player(launch(worker, 2))
+    assert player.last > 2 and player._repr_mimebundle_()[0]["image/png"]
+
+
+def test_a_run_too_long_to_play_is_refused():
+    run = simulate(lambda comm: [comm.compute(1.0) for _ in range(5001)], 1)
+    with pytest.raises(ValueError, match="^run must have at most 5,000 spans"):
+        timeline_player(run)
+
+
+# --- the ring player
+
+
+@pytest.mark.parametrize("ranks", range(2, 9))
+def test_the_ring_chunk_by_chunk(ranks):
+    player = ring_player(ranks)
+    assert player.last == 2 * (ranks - 1)
+    for step, state in enumerate(player.states):
+        for rank, row in enumerate(state.cells):
+            for chunk, cell in enumerate(row):
+                # What a cell says is in it, is in it.
+                assert cell.values == sum((other + 1) * (chunk + 1) for other in cell.ranks)
+                assert rank in cell.ranks
+        if step < player.last:
+            assert sorted(f.source for f in state.flying) == list(range(ranks))
+            assert all(f.target == (f.source + 1) % ranks for f in state.flying)
+            first = 0 if step < ranks - 1 else 1
+            assert all(f.chunk == (f.source + first - step % (ranks - 1)) % ranks for f in state.flying)
+            assert all(f.gather == (step >= ranks - 1) for f in state.flying)
+    assert all(len(cell.ranks) == ranks for row in player.states[-1].cells for cell in row)
+    half = player.states[ranks - 1].cells  # after the reduce-scatter each rank has one whole sum
+    assert [[len(cell.ranks) == ranks for cell in row].count(True) for row in half] == [1] * ranks
+
+
+def test_a_ring_of_any_arrays():
+    arrays = np.random.default_rng(0).normal(size=(3, 11))
+    ring = Ring(arrays)
+    state = ring.state_at(ring.run.seconds)
+    whole = np.concatenate([cell.values for cell in state.cells[1]])
+    np.testing.assert_allclose(whole, arrays.sum(axis=0), rtol=1e-12)
+    assert "…" in ring_player(arrays=arrays).cells[0][0][0][0]
+
+
+def test_a_late_rank_holds_up_the_ring():
+    ring = Ring(np.ones((4, 4)), delays=[0, 1e-3, 0, 0])
+    late = ring.state_at(0.9e-3)
+    assert all(cell.ranks == (1,) for cell in late.cells[1])
+    assert {f.target for f in late.flying} == {1}  # all that is under way waits for it
+    assert len(ring.frames()) > 7
+
+
+def test_a_ring_players_state():
+    player = ring_player(4, frame=2, speed=2)
+    assert player.time == player.times[2] and player.now is player.states[2]
+    player.frame, player.playing = 6, True
+    assert "16 of 16 cells" in repr(player)
+    player.reset()
+    assert player.state() == {"frame": 2, "speed": 2.0, "playing": False}
+
+
+# --- predictions
+
+
+def test_a_prediction_holds_a_guess():
+    prediction = predict("3.1", choices="abc")
+    assert repr(prediction.compare("b")) == "You made no guess. The answer is b."
+    prediction.guess = "a"
+    assert repr(prediction.compare("b")) == repr(compare("a", "b"))
+    prediction.guess = None
+    number = predict("3.2", unit="steps")
+    number.guess = 50
+    assert number.compare(100).guess == 50 and isinstance(number.guess, int)
+    assert "factor of 2" in repr(number.compare(100))
+
+
+def test_comparing_needs_no_widgets():
+    code = "import sys; from course_lib.predict import compare, predict; print('anywidget' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_show_of_hands():
+    prediction = predict("3.1", choices=["yes", "no"])
+    assert prediction.hands == {"yes": 0, "no": 0}
+    prediction.hands = {"yes": 12, "no": 7}
+    prediction.reset()
+    assert prediction.hands == {"yes": 0, "no": 0}
+
+
+# --- what the browser gets
+
+
+@pytest.fixture(scope="module")
+def node():
+    path = shutil.which("node")
+    if not path:
+        pytest.skip("Node.js is not installed; the browser tests compare the same numbers")
+
+    def ask(module, expression):
+        code = f"{script(module)}\nconsole.log(JSON.stringify({expression}))"
+        done = subprocess.run([path, "--input-type=module", "-"], input=code, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        return json.loads(done.stdout)
+
+    return ask
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_is_one_module(name, node):
+    assert "import {" not in script(name) and script(name).count("export ") == 1
+    assert node(name, "1 + 1") == 2
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_label_that_a_script_uses_exists(name):
+    for key in re.findall(r"labels\.(\w+)", script(name)):
+        assert key in LABELS, key
+
+
+def test_nothing_is_fetched():
+    for text in [style_sheet(), *(script(name) for name in SCRIPTS)]:
+        assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_the_files_are_package_data():
+    assert {path.suffix for path in SOURCES.iterdir()} == {".js", ".css"}
+
+
+def test_laws_in_javascript(node):
+    random.seed(2)
+    cases = [
+        (random.choice([0, 1, random.random(), 1 - 10 ** random.uniform(-9, 0)]), random.randint(1, 10**6))
+        for _ in range(500)
+    ]
+    got = node(
+        "amdahl",
+        f"{json.dumps(cases)}.map(([p, n]) => [amdahlSpeedup(p, n), gustafsonSpeedup(p, n), "
+        "p < 1 ? amdahlLimit(p) : 0, p < 1 ? amdahlWorkers(p) : 0])",
+    )
+    for (p, n), row in zip(cases, got, strict=True):
+        limited = [laws.amdahl_limit(p), laws.amdahl_workers(p)] if p < 1 else [0, 0]
+        assert row == [laws.amdahl_speedup(p, n), laws.gustafson_speedup(p, n), *limited]
+
+
+def test_all_reduce_times_in_javascript(node):
+    random.seed(3)
+    cases = [
+        (
+            10 ** random.uniform(0, 12),
+            random.choice([random.randint(1, 70), random.randint(1, 10**6)]),
+            10 ** random.uniform(6, 12),
+            random.choice([0, 10 ** random.uniform(-7, -2)]),
+            random.choice(laws.ALGORITHMS),
+        )
+        for _ in range(1000)
+    ]
+    got = node(
+        "ring_time",
+        f"{json.dumps(cases)}.map(([m, k, b, a, name]) => [allReduceTime(m, k, b, a, name), "
+        "takeoverBytes(k, b, a, name), k > 1 ? busBandwidth(m, 0.1, k) : 0])",
+    )
+    for (m, k, b, a, name), (seconds, takeover, bus) in zip(cases, got, strict=True):
+        widget = ring_time(nbytes=1, ranks=k, bandwidth=b, latency=a, algorithm=name)
+        assert seconds == laws.all_reduce_time(m, k, b, a, name)
+        assert takeover == pytest.approx(widget.takeover, rel=1e-14)
+        assert bus == (laws.bus_bandwidth(m, 0.1, k) if k > 1 else 0)
+
+
+def test_numbers_are_written_alike(node):
+    random.seed(4)
+    cases = [0, 1, 9.995, 10, 12.5, 82.5, 99.95, 999.5, 1e6, 5e-4] + [
+        10 ** random.uniform(-6, 6) for _ in range(2000)
+    ]
+    names = {
+        "numberText": wording.number_text,
+        "secondsText": wording.seconds_text,
+        "bytesText": wording.bytes_text,
+        "percentText": wording.percent_text,
+        "exactText": wording.exact_text,
+    }
+    calls = ", ".join(f"$text.{name}(x)" for name in names)
+    got = node("ring_time", f"{json.dumps(cases)}.map(x => [{calls}])")
+    for x, row in zip(cases, got, strict=True):
+        assert row == [function(x) for function in names.values()], x
+
+
+def test_presets_are_those_of_the_literature():
+    assert LINKS["NVLink 3 (A100)"] == 300e9 and LINKS["100 GbE"] == 12.5e9 and PRECISIONS["bf16"] == 2
