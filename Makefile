@@ -9,7 +9,7 @@ TORCH_PIN := $(shell grep '^torch==' constraints.txt)
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
 
-.PHONY: help install lab lab-network test test-browser notebooks record bench clean
+.PHONY: help install lab lab-network gpu test test-browser notebooks record bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"
@@ -18,7 +18,8 @@ help:
 	@echo "make notebooks [NB=10] [FORCE=1]   build what changed in notebooks/source"
 	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
 	@echo "make lab-network       chapter 5's lab: hosts joined by limited links (Linux, root or user namespaces)"
-	@echo "make bench             time launch, ring, simulator and widgets beside their peers"
+	@echo "make gpu               the tests that need a GPU (they skip without one)"
+	@echo "make bench [RECORD=1]  time launch, ring, simulator and widgets beside their peers"
 	@echo "make install           only make .venv"
 	@echo "make clean             remove .venv and what tests left"
 	@echo
@@ -63,10 +64,10 @@ lab-network: install
 
 bench: install
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
-	$(BIN)/python tests/bench/launch_latency.py
-	$(BIN)/python tests/bench/ring_speed.py
-	$(BIN)/python tests/bench/simulator_speed.py
-	$(BIN)/python tests/bench/widget_latency.py
+	$(BIN)/python tests/bench/run.py $(if $(RECORD),--record)
+
+gpu: install
+	$(BIN)/pytest -rs -m gpu tests
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache *.egg-info tests/artifacts

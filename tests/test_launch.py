@@ -705,6 +705,7 @@ def test_ranks_that_disagree_get_an_error_of_their_own_kind():
 
 
 @pytest.mark.fast
+@pytest.mark.gpu
 @pytest.mark.skipif(torch.cuda.device_count() > 1, reason="has a GPU for each of two ranks")
 def test_nccl_ranks_never_share_a_gpu():
     gpus = torch.cuda.device_count()
@@ -713,6 +714,7 @@ def test_nccl_ranks_never_share_a_gpu():
     assert nothing_left()
 
 
+@pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize(("ranks", "backend"), [(1, "nccl"), (2, "gloo"), (1, None)])
 def test_cuda_tensors_by_either_backend(ranks, backend):
