@@ -71,7 +71,7 @@ def reducible(array, op):
     array = as_array(array)
     if one_of("op", op, OPS) == "mean" and not is_inexact(array):
         raise TypeError(
-            "op='mean' needs floating-point numbers, for a mean of integers is seldom one; "
+            "op='mean' needs floating-point numbers, for a mean of integers is seldom an integer; "
             f"got {describe(array)}"
         )
     return array

@@ -8,6 +8,10 @@ LABELS = {
     "choice": "Your guess: {guess}. The answer is {measured}.",
     "guess": "Your guess: {guess}. Measured: {measured}",
     "guess_ratio": "Your guess: {guess}. Measured: {measured}. You were off by a factor of {ratio:.2g}",
+    "no_guess_computed": "You made no guess. It comes out as {measured}",
+    "guess_computed": "Your guess: {guess}. It comes out as {measured}",
+    "guess_ratio_computed": "Your guess: {guess}. It comes out as {measured}. You were off by a factor of "
+    "{ratio:.2g}",
     # exercises
     "not_attempted": "Not attempted yet: fill in the function above, then run this cell again.",
     "returned_nothing": "Not attempted yet: the function returned None. "
@@ -196,7 +200,7 @@ LABELS = {
     "limit as a level line for each parallel share. {listed}.",
     "ch2_fraction": "Amdahl, serial fraction {fraction:.2g}",
     "ch2_no_curve": "serial fraction {fraction:.2g}: no such curve",
-    "ch2_measured_title": "{most} workers: {speedup:.2f} times as fast as one",
+    "ch2_measured_title": "{name}, {most} workers: {speedup:.2f} times as fast as one",
     "ch2_measured_alt": "Measured speed-ups as points on Amdahl's curves of the serial fraction they imply. "
     "{listed}.",
     "ch2_measured_alt_one": "{name}: {pairs} workers, serial fraction {fraction:.2g}",
@@ -221,14 +225,16 @@ LABELS = {
     # chapter 3
     "ch3_theory": "theory",
     "ch3_gap": "largest gap between two replicas",
-    "ch3_distance": "distance between the two replicas",
+    "ch3_distance": "distance (last common step = 1)",
+    "ch3_level": "limit: {level:g}",
     "ch3_gaps_title": "A gap at the start stays; skipping the mean opens one",
     "ch3_gaps_alt": "Largest gap between two of the replicas against step, {steps} steps. Measured points "
     "lie on the lines of theory. First and last gap of each run: {ends}.",
     "ch3_reset": "momentum lost before step {step}",
     "ch3_momentum_title": "Momentum lost once on one rank: a gap that stays",
-    "ch3_momentum_alt": "Distance between the two replicas against step: zero until one of them loses its "
-    "momentum before step {step}, then it rises along the line of theory and stays, at {end:.3g} in the end.",
+    "ch3_momentum_alt": "Distance between the two replicas against step, in lengths of the last common "
+    "step: zero until one of them loses its momentum before step {step}, then it rises along the line of "
+    "theory towards the limit of {level:g} and stays, at {end:.3g} in the end.",
     "ch3_one_over_k": "one worker's variance / K",
     "ch3_workers": "workers K",
     "ch3_variance": "variance of the averaged gradient",
@@ -251,6 +257,7 @@ LABELS = {
     "ch4_phases_alt": "Timeline with a lane for each of {ranks} workers, {seconds} long, {world}: forward "
     "and backward pass, waiting for the slowest, aggregation, update. Mean per worker: {listed}.",
     "ch4_messages": "{count} messages",
+    "ch4_up_down": "↑ {up}\n↓ {down}",
     "ch4_ways_title": "One mean, {least} to {most} messages",
     "ch4_way_alt": "{name}: {count} messages, {nbytes}; {pairs}.",
     "ch4_equal_share": "equal share",
@@ -305,11 +312,11 @@ LABELS = {
     "ch5_time": "time ({unit})",
     "ch5_size_title": "Few rounds win for small arrays, few bytes for large ones",
     "ch5_size_alt": "Time of an all-reduce against the array's size for five algorithms, both axes "
-    "logarithmic; simulated runs lie on the laws, the tree's below its bound. The ring becomes faster "
-    "than: {listed}.",
+    "logarithmic; simulated runs as points, on the laws as lines; the tree has points only. The ring "
+    "becomes faster than: {listed}.",
     "ch5_ranks_title": "Halving-doubling likes powers of two; the ring takes any K",
     "ch5_ranks_alt": "Time of an all-reduce against the number of workers for five algorithms; "
-    "simulated runs as points, laws as lines. At {most} workers: {listed}.",
+    "simulated runs as points, laws as lines; the tree has points only. At {most} workers: {listed}.",
     "ch5_fit": "law with fitted latency and bandwidth",
     "ch5_used": "used for the fit",
     "ch5_predicted": "held back, to be predicted",

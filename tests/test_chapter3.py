@@ -401,7 +401,7 @@ def everybody_sends(comm, theta):
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
-        (lambda comm, theta: comm.all_reduce(theta, op="mean"), "agree on the mean of the starts"),
+        (lambda comm, theta: comm.all_reduce(theta, op="mean"), "rank 0's is wanted"),
         (lambda comm, theta: theta, "its own start"),
         (lambda comm, theta: comm.broadcast(theta, source=comm.size - 1), "rank 1's start|its own start"),
         (sum_with_zeros, "one copy to each other rank"),
@@ -487,6 +487,12 @@ def one_off(comm, theta, gradient, lr, steps, every):
     return local_sgd(comm, theta, gradient, lr, steps, every, when=lambda step: (step - 1) % every == 0)
 
 
+def one_off_and_at_the_end(comm, theta, gradient, lr, steps, every):
+    return local_sgd(
+        comm, theta, gradient, lr, steps, every, when=lambda step: (step - 1) % every == 0 or step == steps
+    )
+
+
 def gradients_averaged(comm, theta, gradient, lr, steps, every):
     for step in range(1, steps + 1):
         own = gradient(theta)
@@ -507,7 +513,8 @@ def test_local_sgd_accepts():
         (always_at_the_end, "averagings are due"),
         (lambda *given: local_sgd(*given, when=lambda step: True), "averagings are due"),
         (lambda *given: local_sgd(*given, when=lambda step: False), "averagings are due"),
-        (one_off, "averagings are due|different parameters"),
+        (one_off, "due after 3 steps; count from 1"),
+        (one_off_and_at_the_end, "due after 3 steps; count from 1"),
         (gradients_averaged, "is it the parameters that you average?"),
         (lambda comm, theta, g, lr, *rest: local_sgd(comm, theta, g, -lr, *rest), "comes out if"),
         (
@@ -530,9 +537,8 @@ def test_local_sgd_rejects(wrong, hint):
 def pictures():
     steps = np.arange(61)
     yield gaps({"start": (3.0 + 0 * steps, 3.0 + 0 * steps), "decay": (3 * 0.95**steps, 3 * 0.95**steps)})
-    yield lost_momentum(
-        np.r_[np.zeros(20), 1 - 0.9 ** np.arange(1, 61)], 1 - 0.9 ** np.arange(1, 61), reset=20
-    )
+    opened = 9 * (1 - 0.9 ** np.arange(1, 61))
+    yield lost_momentum(np.r_[np.zeros(20), opened], opened, reset=20, level=9)
     yield averaged_noise(
         {"simulated": {1: 10.0, 32: 0.31}, "real": {2: 5.0}, "one seed": {1: 10.0, 32: 10.0}}, 10.0
     )
@@ -544,7 +550,7 @@ def test_pictures_say_what_they_show():
         pictures(),
         [
             ["start: 3 → 3", "decay: 3 → 0.138", "60 steps"],
-            ["before step 21", "at 0.998"],
+            ["before step 21", "limit of 9", "at 8.98"],
             ["simulated: 10 → 0.31, 1 → 32", "one seed: 10 → 10, 1 → 32"],
             ["1: 0.8, 16: 0.6345, 240: 0.5", "ends at 0.8"],
         ],

@@ -14,7 +14,16 @@ from course_lib.collectives import (
 )
 from course_lib.exercises.chapter4 import check_chain_mean, check_reduce_layers, check_scaled_loss
 from course_lib.laws import ring_time
-from course_lib.pictures.aggregation import cost_of_splitting, loads, orders, phases, step_parts, ways
+from course_lib.pictures.aggregation import (
+    _tree_places,
+    cost_of_splitting,
+    loads,
+    orders,
+    phases,
+    step_parts,
+    ways,
+)
+from course_lib.pictures.traffic import bytes_between
 
 LINK = Link(50e-6, 1.25e9)
 ONCE_EACH = {"gather": parameter_server_all_reduce, "tree": tree_all_reduce, "ring": ring_all_reduce}
@@ -146,6 +155,7 @@ def test_chain_mean_accepts(right):
         (lambda comm, array: (chain(comm, array), chain(comm, array))[0], "was used 2 times"),
         (lambda comm, array: comm.all_reduce(array, "mean"), "a collective was called"),
         (lambda comm, array: comm.recv((comm.rank + 1) % comm.size), "rank 0"),
+        (lambda comm, array: chain(comm, array).round(5), "right to a few digits only"),
     ],
 )
 def test_chain_mean_rejects(wrong, hint):
@@ -209,6 +219,7 @@ def wide(comm, losses):
         (wide, "only the count of losses needs to travel"),
         (lambda comm, losses: losses * comm.size, "not one number"),
         (returns_on_rank_0_only, "rank 1 returned nothing"),
+        (lambda comm, losses: np.float32(scaled(comm, losses)), "keep float64"),
     ],
 )
 def test_scaled_loss_rejects(wrong, hint):
@@ -265,6 +276,10 @@ def test_reduce_layers_accepts(right):
         ),
         (into_the_layers, "own layers were changed"),
         (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned nothing"),
+        (
+            lambda comm, layers: packed(comm, [layer.astype(np.float32) for layer in layers]),
+            "1 worker, layers of shapes (3,), (2, 2): layer 0 is right to a few digits only",
+        ),
     ],
 )
 def test_reduce_layers_rejects(wrong, hint):
@@ -276,6 +291,7 @@ def test_reduce_layers_rejects(wrong, hint):
 
 def three_steps(comm):
     pace = 1.6 if comm.rank == 2 else 1.0
+    comm.barrier()
     for _ in range(3):
         comm.compute(0.010 * pace)
         comm.compute(0.020 * pace)
@@ -308,6 +324,8 @@ def test_a_single_worker_has_phases_too_and_other_workers_are_refused():
     names = [name for _, name, _, _ in step_parts(simulate(three_steps, 1))]
     assert names == ["forward", "backward", "aggregate", "update"] * 3
     with pytest.raises(ValueError, match="forward, backward need a span of computing each; got 1"):
+        phases(simulate(lambda comm: (comm.compute(1), comm.all_reduce(np.zeros(1))), 2))
+    with pytest.raises(ValueError, match="no steps"):
         phases(simulate(lambda comm: (comm.compute(1), comm.barrier()), 2))
 
 
@@ -315,6 +333,26 @@ def test_phases_show_their_times():
     picture = phases(simulate(three_steps, 4, link=LINK))
     assert "forward 34.5 ms, backward 69 ms, wait 40.5 ms" in picture.alt
     assert picture.numbers[0].startswith("Waiting takes 26%")
+
+
+def test_phases_count_from_the_end_of_the_barrier():
+    def late(comm):
+        comm.compute(0.5 * comm.rank)
+        three_steps(comm)
+
+    run = simulate(late, 4, link=LINK)
+    assert min(start for _, _, start, _ in step_parts(run)) == 1.5
+    assert run.seconds > 1.65 and "157 ms long" in phases(run).alt
+
+
+def test_other_collectives_at_the_beginning_are_part_of_a_step():
+    def step(comm):
+        comm.compute(1)
+        comm.compute(2)
+        comm.all_reduce(np.zeros(4))
+        comm.compute(1)
+
+    assert [start for _, _, start, _ in step_parts(simulate(step, 1))][0] == 0
 
 
 def runs_of(ranks, numbers=500_000):
@@ -332,11 +370,34 @@ def test_three_ways_move_the_same_bytes(ranks):
 
 def test_ways_and_loads_show_who_carries_what():
     runs = runs_of(4)
-    assert "ring: 24 messages, 24 MB; 0 to 1, 1 to 2, 2 to 3, 3 to 0." in ways(runs).alt
+    assert "ring: 24 messages, 24 MB; 0 to 1 6 MB, 1 to 2 6 MB, 2 to 3 6 MB, 3 to 0 6 MB." in ways(runs).alt
     assert (
         "gather: 12 MB, 4 MB, 4 MB, 4 MB; tree: 8 MB, 8 MB, 4 MB, 4 MB; ring: 6 MB, 6 MB" in loads(runs).alt
     )
     assert len(ways({"ring": runs["ring"]}).png) > 1000
+
+
+def test_a_tree_is_drawn_as_one_and_a_ring_as_a_circle():
+    runs = runs_of(4)
+    places = {name: _tree_places(bytes_between(run)) for name, run in runs.items()}
+    assert places["gather"] == [(1, 0), (0, -1), (1, -1), (2, -1)]
+    assert places["tree"] == [(0.5, 0), (0, -1), (1, -1), (0, -2)]
+    assert places["ring"] is None
+    apart = np.zeros((4, 4))
+    apart[1, 2] = apart[2, 3] = apart[3, 1] = 1  # three edges, but a circle and one who talks to nobody
+    assert _tree_places(apart) is None
+
+
+def test_everybody_receives_as_many_bytes_as_it_sends():
+    for run in runs_of(4).values():
+        sent = bytes_between(run)
+        assert (sent.sum(axis=0) == sent.sum(axis=1)).all()
+
+
+def test_a_gather_takes_as_long_in_as_out():
+    run = runs_of(4)["gather"]
+    stops = [message.stop for message in run.messages]
+    assert stops == pytest.approx([3.25e-3, 6.45e-3, 9.65e-3, 12.9e-3, 16.1e-3, 19.3e-3])
 
 
 def test_splitting_follows_the_law():
@@ -350,11 +411,11 @@ def test_splitting_follows_the_law():
     def law(count):
         return count * ring_time(262_144 / count, 4, LINK.bandwidth, LINK.latency)
 
-    counts = [1, 4, 16, 64, 256]
+    counts = [1, 4, 16, 64]
     seconds = [in_pieces(count) for count in counts]
     assert seconds == pytest.approx([law(count) for count in counts], rel=1e-9)
     picture = cost_of_splitting(counts, seconds, law)
-    assert "256 pieces" in picture.numbers[0] and "1: 615 µs" in picture.alt
+    assert "64 pieces, the same bytes take 31.8 ×" in picture.numbers[0] and "1: 615 µs" in picture.alt
 
 
 def test_longest_title_fits():
@@ -437,6 +498,35 @@ def test_c10_ddp_halves_a_sum_and_keeps_a_mean():
     serial = 2 * x**2  # derivative of (wx)^2 at w = 1
     assert (serial.sum(), serial.mean()) == (60, 15)
     assert launch(ddp_gradients, 2).values == [[30.0, 15.0]] * 2
+
+
+def without_its_wrapper(comm):
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = torch.nn.Linear(1, 1, bias=False)
+    DistributedDataParallel(model)(torch.tensor([[comm.rank + 1.0]])).sum().backward()
+    return model.weight.grad.item()
+
+
+def test_ddp_averages_nothing_once_its_wrapper_is_gone():
+    assert launch(without_its_wrapper, 2).values == [1.0, 2.0]
+
+
+def huge_gradients(comm):
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+
+    model, total = torch.nn.Linear(1, 1, bias=False), torch.tensor([3e38])
+    ddp = DistributedDataParallel(model)
+    ddp(total[None]).sum().backward()
+    dist.all_reduce(total)
+    return model.weight.grad.item(), (total / 2).item()
+
+
+def test_ddp_scales_before_it_sums():
+    assert launch(huge_gradients, 2).values == [(pytest.approx(3e38), np.inf)] * 2
 
 
 def test_c11_tokens_count_not_ranks():

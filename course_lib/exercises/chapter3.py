@@ -123,8 +123,7 @@ def _expect_first(case, values, starts):
     expect(
         not np.allclose(values, mean, rtol=1e-12),
         case,
-        "all agree on the mean of the starts, which is closer to zero than a start should be; "
-        "take one rank's",
+        "all agree, but on the mean of the starts; rank 0's is wanted",
     )
     for rank in range(1, len(starts)):
         others = [other for other in range(1, len(starts)) if np.array_equal(values[rank], starts[other])]
@@ -198,6 +197,9 @@ def _local_sgd(local_sgd):
             run = run_attempt(case, worker, ranks)
             values = _arrays(case, run.values, (3,))
             wanted, last_round_alone = _local_reference(answers, pulls, steps, every)
+            for when in _one_step_early(steps, every) if ranks > 1 else ():
+                early = np.allclose(values, _local_end(answers, pulls, steps, when))
+                expect(not early, case, f"the first averaging is due after {every} steps; count from 1")
             if steps % every and ranks > 1:
                 left = np.allclose(values, last_round_alone)
                 expect(not left, case, "the last steps were not averaged: average once more at the end")
@@ -221,14 +223,26 @@ def _expect_local(case, values, wanted):
     )
 
 
-def _local_reference(answers, pulls, steps, every, lr=0.1):
+def _local_reference(answers, pulls, steps, every):
     """(the end, the end if the broken last round is not averaged)"""
+    theta = _local_end(answers, pulls, steps, range(every, steps + 1, every))
+    return theta.mean(axis=0), theta
+
+
+def _one_step_early(steps, every):
+    """The steps of `step % every == 0` counted from 0, without and with an averaging at the end."""
+    early = range(1, steps + 1, every)
+    return [early, [*early, steps]] if every > 1 else []
+
+
+def _local_end(answers, pulls, steps, when, lr=0.1):
+    """All ranks' parameters if they are averaged after the steps in `when`, the first step being 1."""
     theta = np.zeros_like(answers)
     for step in range(1, steps + 1):
         theta = theta - lr * pulls[:, None] * (theta - answers)
-        if step % every == 0:
+        if step in when:
             theta = np.repeat(theta.mean(axis=0)[None], len(theta), axis=0)
-    return theta.mean(axis=0), theta
+    return theta
 
 
 # --- for all

@@ -27,7 +27,8 @@ def phases(run):
     Each step computes twice (forward, backward), calls one collective, and computes once (update). If the
     worker begins with a barrier, time counts from its end.
     """
-    ranks, parts, origin = len(run.values), step_parts(run), min(_barrier_ends(run))
+    ranks, parts = len(run.values), step_parts(run)
+    origin = min((span.stop for span in _first_barriers(run).values()), default=0.0)
     seconds = run.seconds - origin
     factor, unit = time_unit(seconds)
     with styled():
@@ -73,11 +74,10 @@ def phases(run):
         return Picture(figure, alt)
 
 
-def _barrier_ends(run):
-    """When each rank left the barrier with which its worker began; 0 without one."""
+def _first_barriers(run):
+    """{rank: span} of the barrier with which its worker began, if it did."""
     first = {span.rank: span for span in reversed(run.spans) if span.kind == "collective"}
-    begun = {rank: span.stop for rank, span in first.items() if span.label == "barrier"}
-    return [begun.get(rank, 0.0) for rank in range(len(run.values))]
+    return {rank: span for rank, span in first.items() if span.label == "barrier"}
 
 
 def step_parts(run):
@@ -87,13 +87,15 @@ def step_parts(run):
     there. Shorter ones are what real processes spend between two calls; the pass before takes them in.
     A barrier at the beginning and what came before it are left out. Raises ValueError if there are fewer.
     """
-    parts, begin = [], _barrier_ends(run)
+    parts, barriers = [], _first_barriers(run)
     for rank in range(len(run.values)):
+        barrier = barriers.get(rank)
         mine = [
             span
             for span in run.spans
             if span.rank == rank
-            and span.start >= begin[rank]
+            and span is not barrier
+            and (barrier is None or span.start >= barrier.stop)
             and (span.stop > span.start or span.kind == "collective")
         ]
         segments = [list(spans) for _, spans in groupby(mine, key=lambda span: span.kind == "compute")]
@@ -109,6 +111,8 @@ def step_parts(run):
             longest = sorted(spans, key=lambda span: span.start - span.stop)[: len(names)]
             starts = [spans[0].start, *sorted(span.start for span in longest)[1:], spans[-1].stop]
             parts += [(rank, *part) for part in zip(names, starts, starts[1:], strict=False)]
+    if not parts:
+        raise ValueError("the run has no steps: its worker never computes after its first barrier")
     return parts
 
 
@@ -117,9 +121,12 @@ def ways(runs):
     sent = {name: bytes_between(run) for name, run in runs.items()}
     counts = [len(run.messages) for run in runs.values()]
     with styled():
-        figure, places = new_figure(columns=len(runs), height=3.1, squeeze=False)
-        for axes, (name, matrix) in zip(places[0], sent.items(), strict=True):
-            _arrows(axes, matrix, _tree_places(matrix) or _circle_places(len(matrix)))
+        figure, panels = new_figure(columns=len(runs), height=3.3, squeeze=False)
+        for axes, (name, matrix) in zip(panels[0], sent.items(), strict=True):
+            tree = _tree_places(matrix)
+            places = tree or _circle_places(len(matrix))
+            (_up_and_down if tree else _around)(axes, matrix, places)
+            _ranks(axes, places)
             messages = label("ch4_messages", count=len(runs[name].messages))
             axes.set_title(f"{name}\n{messages}", loc="center", fontsize=11)
         title = label("ch4_ways_title", least=min(counts), most=max(counts))
@@ -162,23 +169,44 @@ def _circle_places(ranks):
     return [(math.cos(angle), math.sin(angle)) for angle in angles]
 
 
-def _arrows(axes, sent, places):
-    """Ranks at their places, in axes of width and height 1; an arrow with its bytes for each pair."""
-    places = np.array(places)
-    low, high = places.min(axis=0), places.max(axis=0)
-    places = (places - low) / np.where(high > low, high - low, 1)
-    style = {"arrowstyle": "-|>", "shrinkA": 11, "shrinkB": 11, "connectionstyle": "arc3,rad=-0.18"}
+def _up_and_down(axes, sent, places):
+    """One arrow with two heads for each edge of a tree, and what goes up and down it, near the lower end."""
+    share = 0.9 + 0.2 * min(y for _, y in places)  # of the way down, so that the words stay apart
+    for above, below in np.argwhere(sent + sent.T):
+        if places[above][1] > places[below][1]:
+            _arrow(axes, places[above], places[below], arrowstyle="<|-|>")
+            up, down = bytes_text(sent[below, above]), bytes_text(sent[above, below])
+            spot = (1 - share) * np.array(places[above]) + share * np.array(places[below])
+            _words(axes, spot, label("ch4_up_down", up=up, down=down))
+
+
+def _around(axes, sent, places):
+    """One curved arrow for each pair, its bytes outside the curve."""
     for source, target in np.argwhere(sent):
-        arrow = {**style, "lw": 1.6, "color": "#555555"}
-        axes.annotate("", xy=places[target], xytext=places[source], arrowprops=arrow)
-        middle, across = places[[source, target]].mean(axis=0), places[target] - places[source]
-        x, y = middle + 0.2 * np.array([-across[1], across[0]])
-        axes.text(x, y, bytes_text(sent[source, target]), ha="center", va="center", size=8)
+        start, stop = np.array(places[source]), np.array(places[target])
+        _arrow(axes, start, stop, arrowstyle="-|>", connectionstyle="arc3,rad=-0.18")
+        outside = 0.3 * np.array([start[1] - stop[1], stop[0] - start[0]])
+        _words(axes, (start + stop) / 2 + outside, bytes_text(sent[source, target]))
+
+
+def _ranks(axes, places):
     for rank, (x, y) in enumerate(places):
         axes.plot(x, y, "o", markersize=18, color=rank_colour(rank), label=label("rank", rank=rank))
         axes.text(x, y, str(rank), ha="center", va="center", color="white", weight="bold", size=10)
-    axes.set(xlim=(-0.25, 1.25), ylim=(-0.25, 1.25), aspect="equal")
+    low, high = np.min(places, axis=0), np.max(places, axis=0)
+    (left, bottom), (right, top) = low - 0.22 * (high - low), high + 0.22 * (high - low)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
     axes.axis("off")
+
+
+def _arrow(axes, start, stop, **style):
+    props = {"shrinkA": 11, "shrinkB": 11, "lw": 1.6, "color": "#555555", **style}
+    axes.annotate("", xy=stop, xytext=start, arrowprops=props)
+
+
+def _words(axes, place, words):
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    axes.text(*place, words, ha="center", va="center", size=8.5, bbox=box)
 
 
 def loads(runs):
@@ -259,6 +287,7 @@ def cost_of_splitting(counts, seconds, theory, measured=False):
         axes.plot(counts, np.divide(seconds, factor), "o", color=rank_colour(0), label=label(points))
         axes.set(xscale="log", yscale="log", xlabel=label("ch4_count"), ylabel=label("seconds", unit=unit))
         axes.set_xticks(counts, [str(count) for count in counts], minor=False)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.minorticks_off()
         axes.set_title(label("ch4_split_title", count=counts[-1], ratio=ratio))
         axes.legend()

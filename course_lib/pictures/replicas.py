@@ -30,10 +30,10 @@ def gaps(curves):
         return Picture(figure, label("ch3_gaps_alt", steps=len(measured) - 1, ends=ends))
 
 
-def lost_momentum(measured, theory, reset):
+def lost_momentum(measured, theory, reset, level):
     """Distance of two replicas after each step; one forgot its momentum before step `reset` (from 0).
 
-    theory: the distances from that step on; its last entry is drawn as the level it stays at.
+    Distances are in lengths of the last step before. theory: from step `reset` on; level: what it tends to.
     """
     steps = np.arange(1, len(measured) + 1)
     with styled():
@@ -42,12 +42,15 @@ def lost_momentum(measured, theory, reset):
         shown = np.r_[0 : reset : max(1, reset // 6), reset : len(steps) : 2]
         dots = {"color": rank_colour(1), "label": label("measured")}
         axes.plot(steps[shown], np.asarray(measured)[shown], "o", **dots)
+        level_name = label("ch3_level", level=level)
+        axes.axhline(level, color=rank_colour(2), linestyle="--", label=level_name)
         axes.axvline(reset + 1, color=rank_colour(5), linestyle=":", label=label("ch3_reset", step=reset + 1))
         axes.set(xlabel=label("step"), ylabel=label("ch3_distance"))
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.1 * level)
         axes.set_title(label("ch3_momentum_title"))
         axes.legend(loc="lower right")
-        return Picture(figure, label("ch3_momentum_alt", step=reset + 1, end=float(measured[-1])))
+        said = {"step": reset + 1, "end": float(measured[-1]), "level": level}
+        return Picture(figure, label("ch3_momentum_alt", **said))
 
 
 def averaged_noise(points, alone):

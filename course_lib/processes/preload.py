@@ -6,11 +6,16 @@ whose threads spin for a while.
 """
 
 import concurrent.futures.thread  # noqa: F401
+import os
 
 import numpy.random  # noqa: F401
 import threadpoolctl
-import torch._dynamo  # noqa: F401  the first optimizer or DDP object of a rank would load it, for a second
 
 from course_lib.processes import comm, group, rank  # noqa: F401
 
 threadpoolctl.threadpool_limits(1)
+
+# The first optimizer or DDP object of a rank would load this, for a second. While it loads it makes a folder
+# for what is compiled, in TMPDIR, which may be full: so show it one that is there. Nothing is put into it.
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.dirname(__file__)
+import torch._dynamo  # noqa: E402, F401
