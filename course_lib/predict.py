@@ -8,21 +8,25 @@ from course_lib.labels import label
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """guess: None, a number or a choice; measured: what came out. Shows both."""
+    """guess: None, a number or a choice; measured: what came out. Shows both.
+
+    computed: `measured` is no measurement, but comes out of a formula or of the simulator.
+    """
 
     guess: object
     measured: object
+    computed: bool = False
 
     def __repr__(self):
-        measured = _short(self.measured)
+        measured, key = _short(self.measured), "_computed" if self.computed else ""
         if isinstance(self.measured, str):
             return label("no_choice" if self.guess is None else "choice", guess=self.guess, measured=measured)
         if self.guess is None:
-            return label("no_guess", measured=measured)
+            return label(f"no_guess{key}", measured=measured)
         if _positive(self.guess) and _positive(self.measured):
             ratio = max(self.guess / self.measured, self.measured / self.guess)
-            return label("guess_ratio", guess=_short(self.guess), measured=measured, ratio=ratio)
-        return label("guess", guess=_short(self.guess), measured=measured)
+            return label(f"guess_ratio{key}", guess=_short(self.guess), measured=measured, ratio=ratio)
+        return label(f"guess{key}", guess=_short(self.guess), measured=measured)
 
 
 def predict(key, choices=None, unit=""):
@@ -36,9 +40,9 @@ def predict(key, choices=None, unit=""):
     return Prediction(key, choices, unit)
 
 
-def compare(guess, measured):
-    """Show `guess` (None if the learner made none) beside `measured`."""
-    return Comparison(guess, measured)
+def compare(guess, measured, computed=False):
+    """Show `guess` (None if the learner made none) beside `measured`, or beside what was `computed`."""
+    return Comparison(guess, measured, computed)
 
 
 def _positive(value):

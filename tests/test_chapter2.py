@@ -57,18 +57,38 @@ def rejected(report, hint):
 
 def by_formula(p, target):
     rest = 1 / target - (1 - p)
-    if target <= 1:
-        return 1
-    return None if rest <= 0 else int(np.ceil(p / rest))
+    return None if rest < 1e-12 else math.ceil(round(p / rest, 6))
 
 
 def by_search(p, target):
-    if p < 1 and target >= 1 / (1 - p):
+    if target * (1 - p) > 1 - 1e-12:
         return None
     n = 1
-    while laws.amdahl_speedup(p, n) < target:
+    while laws.amdahl_speedup(p, n) < target * (1 - 1e-12):
         n += 1
     return n
+
+
+def without_tolerance(p, target):
+    rest = 1 / target - (1 - p)
+    return None if rest <= 0 else math.ceil(p / rest)
+
+
+def rounds_but_compares_with_zero(p, target):
+    rest = 1 / target - (1 - p)
+    return None if rest <= 0 else math.ceil(round(p / rest, 6))
+
+
+def searched_without_tolerance(p, target):
+    if p < 1 and target >= 1 / (1 - p):
+        return None
+    return endless(p, target)
+
+
+def searched_up_to_a_million(p, target):
+    for n in range(1, 10**6):
+        if 1 / ((1 - p) + p / n) >= target:
+            return n
 
 
 def as_a_float(p, target):
@@ -92,6 +112,12 @@ def forgets_to_return(p, target):
     value = by_formula(p, target)  # noqa: F841
 
 
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99])
+def test_the_solution_finds_each_number_from_its_own_speedup(p):
+    counts = list(range(2, 60))
+    assert [by_formula(p, laws.amdahl_speedup(p, n)) for n in counts] == counts
+
+
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
@@ -101,9 +127,18 @@ def forgets_to_return(p, target):
         (lambda p, target: by_formula(p, target) + 1, "16 is too many: 15 give"),
         (lambda p, target: by_formula(p, target) or math.inf, "the speed-up stays below 5: return None"),
         (
-            lambda p, target: 1 if target == 1 else math.ceil(p / (1 / target - (1 - p) or 1e-9)),
-            "return None",
+            lambda p, target: math.ceil(p / (1 / target - (1 - p) or 1e-9)),
+            "4 is too many: 3 give 1.5 already",
         ),
+        (without_tolerance, "3 may come out as 3.0000000000000004"),
+        (
+            rounds_but_compares_with_zero,
+            "below 5: return None; numbers are rounded: compare with a tolerance",
+        ),
+        (searched_without_tolerance, "p = 0.9, target 10|p = 0.8, target 5"),
+        (searched_without_tolerance, "does not end; the speed-up stays below"),
+        (searched_up_to_a_million, "a million lines"),
+        (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
         (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),
         (lambda p, target: "15", "not a number"),
         (lambda p, target: math.inf, "infinity"),
@@ -154,14 +189,23 @@ def changes_and_forgets(seconds):
     ("wrong", "hint"),
     [
         (each(lambda s, n: 1 - laws.karp_flatt(s, n)), "that is the parallel share"),
-        (each(lambda s, n: laws.karp_flatt(1 / s, n)), "t_1 / t_K, not t_K / t_1"),
-        (each(lambda s, n: 1 / s - 1 / n), "divide by 1 - 1/K"),
+        (each(lambda s, n: laws.karp_flatt(1 / s, n)), "t_1 / t_N, not t_N / t_1"),
+        (each(lambda s, n: 1 / s - 1 / n), "divide by 1 - 1/N"),
         (each(lambda s, n: s / n), "that is the efficiency"),
         (each(lambda s, n: s), "that is the speed-up"),
-        (each(lambda s, n: 1 / s), "subtract 1/K first"),
+        (each(lambda s, n: 1 / s), "subtract 1/N first"),
         (each(lambda s, n: max(0, laws.karp_flatt(s, n))), "2 workers faster than twice"),
         (lambda seconds: {1: 0, **fractions(seconds)}, "leave the key 1 out"),
         (lambda seconds: {n: 1 / 0 for n in seconds}, "ZeroDivisionError"),
+        (
+            lambda seconds: {n: (seconds[n] / seconds[1] - 1 / n) / (1 - 1 / n) for n in seconds},
+            "it raised ZeroDivisionError; one worker tells nothing of the fraction (0/0): leave",
+        ),
+        (
+            lambda seconds: {n: laws.karp_flatt(seconds[1] / seconds[n], n) for n in seconds},
+            "it raised ValueError; one worker tells nothing",
+        ),
+        (lambda seconds: {n: seconds["1"] for n in seconds}, "it raised KeyError\nTraceback"),
         (lambda seconds: list(fractions(seconds).values()), "not a dictionary"),
         (lambda seconds: {2: fractions(seconds)[2]}, "the keys are [2]"),
         (first_is_the_baseline, "not 0.1"),
@@ -324,6 +368,14 @@ def turning(square):
         ),
         (lambda t, m, b, a: math.inf if a == 0 else best_by_formula(t, m, b, a), "stay at 1"),
         (lambda t, m, b, a: math.inf, "there is a best K"),
+        (
+            lambda t, m, b, a: best_by_formula(t, m, b, a) if a else math.sqrt((t - 2 * m / b) / (2 * a)),
+            "it raised ZeroDivisionError; without latency more always helps: math.inf",
+        ),
+        (
+            lambda t, m, b, a: math.inf if a == 0 else round(math.sqrt((t - 2 * m / b) / (2 * a))),
+            "it raised ValueError; 2M/B alone takes as long as the work or longer",
+        ),
         (lambda t, m, b, a: 92, "92 workers: |take"),
         (lambda t, m, b, a: print(end="") if t else t, "is a return missing?"),
         (lambda t, m, b, a: 0, "workers are whole numbers|more"),
@@ -362,6 +414,21 @@ def test_the_ring_without_latency_is_amdahl_in_disguise():
     speedups = laws.speedup_with_ring(ranks=workers, **EXAMPLE)
     assert np.allclose(speedups, laws.amdahl_speedup(1 - 0.16, workers), rtol=1e-12)
     assert np.all(np.diff(speedups) > 0) and speedups.max() < 6.25
+
+
+def test_a_slow_link_makes_every_extra_worker_a_loss():
+    """2M/B above the work: bandwidth alone makes a step longer."""
+    seconds = laws.step_time(0.1, EXAMPLE["nbytes"], np.array([1, 2, 4, 8]), EXAMPLE["bandwidth"])
+    assert np.allclose(seconds, [0.1, 0.13, 0.145, 0.1525])
+    assert laws.best_ranks(0.1, EXAMPLE["nbytes"], EXAMPLE["bandwidth"], 0) == 1
+
+
+def test_the_same_seconds_by_two_yardsticks():
+    """90 % on 512: a tenth of the class's time, 0.00022 of the time one worker would need."""
+    speedup = 0.9 * 512
+    gustafson, amdahl = (512 - speedup) / 511, laws.karp_flatt(speedup, 512)
+    assert laws.gustafson_speedup(1 - gustafson, 512) == pytest.approx(speedup)
+    assert gustafson == pytest.approx(0.1, rel=0.01) and amdahl == pytest.approx(gustafson / speedup)
 
 
 def ring_step(comm):
@@ -405,7 +472,7 @@ def test_pictures_show_their_numbers():
     points = {"computed": {2: 1.6}, "slept": {2: 1.9, 4: 3.2}}
     measured = measured_speedups(points)
     assert "1.60 on 2 workers, serial fraction 0.25" in measured.alt
-    assert measured.numbers[0].startswith("4 workers: 3.20 times")
+    assert measured.numbers[0].startswith("Slept, 4 workers: 3.20 times")
     both = strong_and_weak(0.8, {"strong": {4: 2.5}, "weak": {4: 3.4}})
     assert both.numbers[0].startswith("64 workers: 4.7 times as fast, or 51 times the work")
     ring = ring_speedups(**EXAMPLE, latency=LATENCY, simulated={4: 2.7})
@@ -425,7 +492,7 @@ def test_a_noisy_measurement_can_be_drawn(speedup):
 def test_titles_fit():
     pictures = [
         amdahl_curves([0.5]),
-        measured_speedups({"x": {4: 3.0}}),
+        measured_speedups({"matrix products": {2: 1.3}, "slept step": {4: 3.0}}),
         strong_and_weak(0.8, {"strong": {}, "weak": {}}),
         ring_speedups(**EXAMPLE, latency=LATENCY, simulated={}),
         slowest_of({}),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from course_lib.predict import compare
+from course_lib.predict import compare, predict
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,17 @@ from course_lib.predict import compare
 )
 def test_compare(guess, measured, text):
     assert repr(compare(guess, measured)) == text
+
+
+@pytest.mark.parametrize(
+    ("guess", "measured", "text"),
+    [
+        (None, 1.3125, "You made no guess. It comes out as 1.312"),
+        (50, 100, "Your guess: 50. It comes out as 100. You were off by a factor of 2"),
+        (0, 3, "Your guess: 0. It comes out as 3"),
+        ("a", "b", "Your guess: a. The answer is b."),
+    ],
+)
+def test_what_was_computed_is_not_called_measured(guess, measured, text):
+    assert repr(compare(guess, measured, computed=True)) == text
+    assert predict("5.3", unit="times").compare(2.0, computed=True) == compare(None, 2.0, computed=True)

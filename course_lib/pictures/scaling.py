@@ -49,7 +49,7 @@ def amdahl_curves(shares, most=4096):
     """
     n = np.unique(np.geomspace(1, most, 200).astype(int))
     with styled():
-        figure, axes = new_figure(height=4.2)
+        figure, axes = new_figure(height=4.8)
         axes.plot(n, n, color="#999999", linewidth=1, label=label("ch2_ideal"))
         for number, p in enumerate(shares):
             limit, enough = laws.amdahl_limit(p), laws.amdahl_workers(p)
@@ -71,7 +71,7 @@ def amdahl_curves(shares, most=4096):
         axes.set_yticks(ticks := [1, 2, 5, 10, 20, 50, 100], map(str, ticks))
         axes.minorticks_off()
         axes.set_title(label("ch2_amdahl_title"))
-        axes.legend(loc="upper left", fontsize=9)
+        figure.legend(loc="outside lower center", ncols=2, fontsize=10)
         listed = "; ".join(
             label("ch2_share_alt", p=p, limit=laws.amdahl_limit(p), n=laws.amdahl_workers(p)) for p in shares
         )
@@ -104,8 +104,9 @@ def measured_speedups(measured):
             listed.append(label("ch2_measured_alt_one", name=name, pairs=pairs, fraction=fraction))
         axes.set(xlabel=label("ch2_workers"), ylabel=label("ch2_speedup"), ylim=(0, None))
         axes.set_xticks(n)
-        last = max(points[most] for points in measured.values() if most in points)
-        axes.set_title(label("ch2_measured_title", most=most, speedup=last))
+        last, name = max((points[most], name) for name, points in measured.items() if most in points)
+        named = name[:1].upper() + name[1:]
+        axes.set_title(label("ch2_measured_title", name=named, most=most, speedup=last))
         axes.legend(loc="upper left")
         return Picture(figure, label("ch2_measured_alt", listed="; ".join(listed)))
 

@@ -59,9 +59,9 @@ class Prediction(CourseWidget):
             raise traits.refusal("hands", f"a count for each of {', '.join(self.choices)}", hands)
         return hands
 
-    def compare(self, measured):
+    def compare(self, measured, computed=False):
         """The guess beside `measured`, as a Comparison."""
-        return Comparison(self.guess, measured)
+        return Comparison(self.guess, measured, computed)
 
     def __repr__(self):
         return self.title
