@@ -157,7 +157,7 @@ def step_time(work, nbytes, ranks, bandwidth, latency=0.0):
 
 
 def speedup_with_ring(work, nbytes, ranks, bandwidth, latency=0.0):
-    """work / step_time. Without latency it tends to work * bandwidth / (2 M), from below if that exceeds 1."""
+    """work / step_time. Without latency it tends to work * bandwidth / (2 M), rising if that is above 1."""
     return _plain(np.asarray(work, dtype=float) / step_time(work, nbytes, ranks, bandwidth, latency))
 
 

@@ -55,7 +55,9 @@ def test_slips_by_hand_are_explained(numbers, hint):
 # --- 5.2
 
 
-def ring_of(first=0, direction=1, forget=None, short=0, extra=0, keep=False, op="sum"):
+def ring_of(
+    first=0, direction=1, forget=None, short=0, extra=0, keep=False, op="sum", gather=1, rebind="", count=-1
+):
     """A ring, right as it stands; each argument spoils it in one way (first, direction: not)."""
 
     def ring(comm, array):
@@ -65,13 +67,19 @@ def ring_of(first=0, direction=1, forget=None, short=0, extra=0, keep=False, op=
         place = comm.rank * direction
         to, source = (comm.rank + direction) % K, (comm.rank - direction) % K
         for turn in range(K - 1 - short):
-            send, add = (place + first - turn) % K, (place + first - turn - 1) % K
+            send, add = (place + first + count * turn) % K, (place + first + count * (turn + 1)) % K
             arrived = comm.sendrecv(chunks[send], to, source)
-            if add != forget:
+            if "add" in rebind:
+                chunks[add] = chunks[add] + arrived
+            elif add != forget:
                 chunks[add] += arrived
         for turn in range(K - 1 + extra):
-            send, put = (place + first + 1 - turn) % K, (place + first - turn) % K
-            chunks[put][:] = comm.sendrecv(chunks[send], to, source)
+            send, put = (place + first + gather - turn) % K, (place + first + gather - turn - 1) % K
+            arrived = comm.sendrecv(chunks[send], to, source)
+            if "put" in rebind:
+                chunks[put] = arrived
+            else:
+                chunks[put][:] = arrived
         return total / K if op == "mean" else total
 
     return ring
@@ -143,6 +151,30 @@ def nobody_receives(comm, array):
     return total
 
 
+def right_neighbour_taken_for_left(comm, array):
+    K, total = comm.size, array.copy()
+    chunks = np.array_split(total, K)
+    for turn in range(2 * (K - 1)):
+        send, get = (comm.rank - turn) % K, (comm.rank - turn - 1) % K
+        arrived = comm.sendrecv(chunks[send], (comm.rank - 1) % K, (comm.rank + 1) % K)
+        chunks[get][:] = arrived + chunks[get] if turn < K - 1 else arrived
+    return total
+
+
+def replaces_instead_of_adding(comm, array):
+    K, total = comm.size, array.copy()
+    chunks = np.array_split(total, K)
+    for turn in range(2 * (K - 1)):
+        send, get = (comm.rank - turn) % K, (comm.rank - turn - 1) % K
+        chunks[get][:] = comm.sendrecv(chunks[send], (comm.rank + 1) % K, (comm.rank - 1) % K)
+    return total
+
+
+def begun_and_not_finished(comm, array):
+    comm.sendrecv(array[:1], (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size)
+    raise NotImplementedError
+
+
 @pytest.mark.parametrize("untouched", [NotImplementedError, Ellipsis])
 def test_an_untouched_ring_is_not_a_failure(untouched):
     def stub(comm, array):
@@ -173,8 +205,18 @@ def test_rings_pass(right):
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
-        (everyone_starts_with_0, "All must start with different chunks, rank r with chunk r"),
-        (ring_of(forget=0), "A chunk was forgotten"),
+        (everyone_starts_with_0, "All must start with different chunks, rank r with chunk r, say"),
+        (ring_of(forget=0), "something else than what had just arrived plus its own chunk"),
+        (ring_of(rebind="add"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
+        (ring_of(rebind="put"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
+        (ring_of(rebind="add, put"), "so adding is right. Look at how the sums get into total"),
+        (ring_of(gather=0), "rank 0 passed on chunk 0, of which it has only its own numbers. Start with the"),
+        (ring_of(count=1), "3 workers, array of length 84: rank 0 has"),
+        (ring_of(count=1), "when chunks go to the right, the numbers count down, rank − turn"),
+        (right_neighbour_taken_for_left, "rank − turn; here they go to the left"),
+        (replaces_instead_of_adding, "Add each chunk that arrives to your own of the same number"),
+        (begun_and_not_finished, "raise NotImplementedError is still there"),
+        (lambda comm, array: by_send_and_recv(comm, array) * (comm.size > 1), "its own array is the sum"),
         (ring_of(short=1), "sent by rank 0: 1. In a ring of 2 every rank sends 2·(2−1) = 2"),
         (ring_of(extra=1), "sent by rank 0: 3"),
         (ring_of(extra=-1), "sent by rank 0: 1"),
@@ -228,6 +270,9 @@ def test_a_link_by_hand_and_by_fit():
         (lambda n, s, k: two_equations(n, s, k)[::-1], "wrong order"),
         (lambda n, s, k: (0.0, 2 * (k - 1) / k * n[1] / s[1]), "bandwidth is"),
         (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "2(K−1)/K = "),
+        (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "4 workers"),
+        (lambda n, s, k: (two_equations(n, s, k)[0], 1 / two_equations(n, s, k)[1]), "is it 1/B?"),
+        (lambda n, s, k: (two_equations(n, s, k)[0], (s[1] - s[0]) / (n[1] - n[0])), "is it 1/B?"),
         (lambda n, s, k: (s[0], two_equations(n, s, k)[1]), "the latency"),
         (lambda n, s, k: (2 * (k - 1) * two_equations(n, s, k)[0], two_equations(n, s, k)[1]), "rounds"),
         (lambda n, s, k: None, "is a return missing?"),
@@ -256,6 +301,67 @@ def test_all_from_chunk_0_gives_sums_of_two_at_most_and_ranks_disagree():
     rows = simulate(lambda comm: everyone_starts_with_0(comm, arrays[comm.rank]), 4).values
     assert len({row.tobytes() for row in rows}) == 4
     assert max(sum(digit != "0" for digit in str(number)) for row in rows for number in row) == 2
+
+
+def test_passing_on_what_has_just_arrived_never_moves_the_other_chunks():
+    arrays = hand_arrays()
+
+    def literal(comm):
+        total = arrays[comm.rank].copy()
+        for turn in range(6):
+            arrived = comm.sendrecv(total[:1], (comm.rank + 1) % 4, (comm.rank - 1) % 4)
+            total[0] = total[0] + arrived[0] if turn < 3 else arrived[0]
+        return total
+
+    rows = simulate(literal, 4).values
+    assert sorted(row[0] for row in rows) == [1133, 1331, 3113, 3311]
+    assert all((row[1:] == array[1:]).all() for row, array in zip(rows, arrays, strict=True))
+
+
+def seconds_on_ethernet(name, nbytes, ranks):
+    all_reduce = getattr(collectives, f"{name}_all_reduce")
+    worker = lambda comm: all_reduce(comm, np.zeros(int(nbytes) // 8))  # noqa: E731
+    return simulate(worker, ranks, link=Link(50e-6, 1.25e9)).seconds
+
+
+def test_which_of_the_five_is_fastest():
+    ways = ("ring", "halving_doubling", "tree", "parameter_server", "naive")
+    fastest = [min(ways, key=lambda way: seconds_on_ethernet(way, nbytes, 8)) for nbytes in (1e4, 1e6)]
+    assert fastest == ["naive", "halving_doubling"]
+    for nbytes in (1e3, 1e4, 1e5, 1e6, 1e7):
+        ring, halving = (seconds_on_ethernet(way, nbytes, 8) for way in ways[:2])
+        assert halving < ring
+    assert seconds_on_ethernet("tree", 1e5, 8) == pytest.approx(seconds_on_ethernet("ring", 1e5, 8), rel=1e-3)
+
+
+@pytest.mark.parametrize(("ranks", "exact"), [(2, False), (3, True), (7, True), (8, False), (15, True)])
+def test_the_laws_of_the_five_and_where_the_trees_is_exact(ranks, exact):
+    for way in ("ring", "halving_doubling", "parameter_server", "naive", "tree"):
+        law = laws.all_reduce_time(840_000, ranks, 1.25e9, 50e-6, way)
+        run = seconds_on_ethernet(way, 840_000, ranks)
+        assert (run == pytest.approx(law)) == (exact or way != "tree")
+        assert run <= law * (1 + 1e-9)
+
+
+def test_a_flat_ring_over_machines_waits_for_slow_links_in_every_eighth_hop():
+    within, between = Link(5e-6, 300e9), Link(20e-6, 12.5e9)
+    pairs = [(a, b) for a in range(32) for b in range(32) if a != b]
+    cluster = {(a, b): within for a, b in pairs if a // 8 == b // 8}
+
+    def seconds(all_reduce, **options):
+        worker = lambda comm: all_reduce(comm, np.zeros(256_000), **options)  # noqa: E731
+        return simulate(worker, 32, link=between, links=cluster).seconds
+
+    slow, fast = (link.latency + 64_000 / link.bandwidth for link in (between, within))
+    assert seconds(collectives.ring_all_reduce) == pytest.approx(8 * slow + 54 * fast)
+    two_level = laws.hierarchical_time(2_048_000, 32, 8, 12.5e9, 20e-6, 300e9, 5e-6)
+    assert seconds(collectives.hierarchical_all_reduce, group=8) == pytest.approx(two_level)
+
+
+def test_halving_doubling_on_four_swaps_halves_then_quarters_and_back():
+    run = simulate(lambda comm: collectives.halving_doubling_all_reduce(comm, np.zeros(4)), 4)
+    swaps = [(message.target, message.nbytes) for message in run.messages if message.source == 0]
+    assert swaps == [(2, 16), (1, 8), (1, 8), (2, 16)]
 
 
 @pytest.mark.parametrize(("ranks", "bus"), [(2, 1.0), (4, 1.5), (8, 1.75)])
@@ -338,9 +444,17 @@ def test_pictures_show_their_numbers():
     assert "1 MB 3" in pictures.ring_scaling([2, 4], {1e6: [1, 3]}, {1e6: ([2], [1])}).alt
     curves, points = {"ring": [1e-3, 2e-3], "tree": [1e-3, 4e-3]}, {"ring": ([1e3], [1e-3])}
     assert "tree 5 kB" in pictures.times_against_size([1e3, 1e4], curves, points, {"tree": 5e3}).alt
-    assert "tree 4 ms" in pictures.times_against_ranks([2, 4], curves, {}).alt
+    points = {"ring": ([2], [1e-3]), "tree": ([2, 4], [1e-3, 4e-3])}
+    assert "tree 4 ms" in pictures.times_against_ranks([2, 4], {"ring": [1e-3, 2e-3]}, points).alt
+    only_points = pictures.times_against_size([1e3, 1e4], {"ring": [1e-3, 2e-3]}, points, {})
+    assert "tree: 2 4 | 1 4" in repr(only_points)
     fit = pictures.fitted([1, 2, 4, 8], [1.0, 2, 4, 8], [1.0, 2.2, 4, 9.6], [True, False, True, False])
     assert "15% at the median" in fit.alt and "20% at most" in fit.alt
+
+
+def test_an_algorithm_has_one_colour_and_mark_in_every_figure():
+    looks = [pictures._look(name) for name in pictures.ALGORITHMS]
+    assert len({look["color"] for look in looks}) == len({look["marker"] for look in looks}) == len(looks)
 
 
 def test_titles_are_short():

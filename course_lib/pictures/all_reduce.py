@@ -8,6 +8,14 @@ from course_lib.pictures.style import THEORY, rank_colour, styled
 from course_lib.pictures.units import bytes_text, seconds_text
 
 MARKS = "osD^vP"
+ALGORITHMS = ("ring", "halving_doubling", "tree", "parameter_server", "naive", "gloo")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), "-")
+
+
+def _look(name):
+    """Colour and mark of an algorithm, the same in every figure."""
+    number = ALGORITHMS.index(name)
+    return {"color": rank_colour(number), "marker": MARKS[number]}
 
 
 def ring_states(ranks):
@@ -82,8 +90,8 @@ def against_bound(ranks, sent, bound):
         figure, axes = new_figure()
         axes.plot(ranks, bound, color=THEORY, label=label("ch5_bound"))
         for number, (name, multiples) in enumerate(sent.items()):
-            style = {"color": rank_colour(number), "markersize": 10 - 2 * number}  # one inside the other
-            axes.plot(ranks, multiples, MARKS[number], label=label(f"ch5_{name}"), **style)
+            style = {"linestyle": "", "markersize": 10 - 2 * number}  # one inside the other
+            axes.plot(ranks, multiples, label=label(f"ch5_{name}"), **_look(name), **style)
         axes.set(xlabel=label("ch5_workers_axis"), ylabel=label("ch5_multiples"), yscale="log")
         _plain_ticks(axes.yaxis, [1, 2, 4, 8, 16, 32])
         axes.set_title(label("ch5_bound_title"))
@@ -119,7 +127,7 @@ def times_against_size(sizes, curves, points, crossovers):
         figure, axes = new_figure(height=4.2)
         _families(axes, sizes, curves, points)
         for name, nbytes in crossovers.items():
-            axes.axvline(nbytes, color=rank_colour(list(curves).index(name)), linestyle=":", linewidth=1.2)
+            axes.axvline(nbytes, color=_look(name)["color"], linestyle=":", linewidth=1.2)
         axes.set(xscale="log", yscale="log", xlabel=label("ch5_size"), ylabel=label("ch5_time", unit="ms"))
         axes.set_title(label("ch5_size_title"))
         axes.legend(fontsize=9)
@@ -137,20 +145,22 @@ def times_against_ranks(ranks, curves, points):
         axes.set_title(label("ch5_ranks_title"))
         axes.legend(fontsize=9)
         listed = "; ".join(
-            f"{label('ch5_' + name)} {seconds_text(float(each[-1]))}" for name, each in curves.items()
+            f"{label('ch5_' + name)} {seconds_text(float(each[-1]))}" for name, (_, each) in points.items()
         )
         return Picture(figure, label("ch5_ranks_alt", most=max(ranks), listed=listed))
 
 
 def _families(axes, xs, curves, points):
-    """A line and points for each algorithm; milliseconds."""
-    for number, (name, seconds) in enumerate(curves.items()):
-        style = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))[number % 5]
-        colour, name_text = rank_colour(number), label(f"ch5_{name}")
-        axes.plot(xs, np.multiply(seconds, 1e3), color=colour, linestyle=style, label=name_text)
+    """Points for each algorithm, and a line for each that has a law; milliseconds."""
+    for name in dict.fromkeys([*points, *curves]):
+        text = label(f"ch5_{name}")
+        if name in curves:
+            style = {"color": _look(name)["color"], "linestyle": LINES[ALGORITHMS.index(name)]}
+            axes.plot(xs, np.multiply(curves[name], 1e3), label=text, **style)
+            text = "_" + text
         if name in points:
             places, measured = points[name]
-            axes.plot(places, np.multiply(measured, 1e3), MARKS[number], color=colour, label="_" + name_text)
+            axes.plot(places, np.multiply(measured, 1e3), linestyle="", label=text, **_look(name))
 
 
 def fitted(sizes, seconds, law, used):
@@ -194,8 +204,8 @@ def lab_ratios(recording):
             text = label("ch5_lab_hosts", name=label(f"ch5_{name}"), ranks=ranks)
             sizes, ratios = np.array(pairs).T
             beside = 1.06 ** (number - len(groups) / 2 + 0.5)  # side by side, or some would hide others
-            style = {"color": rank_colour(number), "markersize": 8}
-            axes.plot(sizes * beside, ratios, MARKS[number], label=text, **style)
+            style = {"linestyle": "", "markersize": 8, "fillstyle": "none" if ranks == 2 else "full"}
+            axes.plot(sizes * beside, ratios, label=text, **_look(name), **style)
         axes.set(xscale="log", xlabel=label("ch5_megabytes"), ylabel=label("ch5_lab_ratio"))
         _plain_ticks(axes.xaxis, sorted({nbytes for pairs in groups.values() for nbytes, _ in pairs}))
         ratios = [ratio for pairs in groups.values() for _, ratio in pairs]

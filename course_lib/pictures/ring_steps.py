@@ -36,6 +36,7 @@ def _panel(axes, table, counts, sent, ranks):
     from matplotlib.patches import Rectangle
 
     size = 9 if ranks <= 4 else 7 if ranks <= 6 else 5.5
+    size *= min(1, 3.6 / (1 + max(len(text) for row in table for text in row)))  # longer ones would not fit
     for rank, row in enumerate(table):
         for chunk, text in enumerate(row):
             whole, leaves = counts[rank][chunk] == ranks, (rank, chunk) in sent
