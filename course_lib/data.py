@@ -15,8 +15,8 @@ def path(name):
         )
     found = FOLDER / name
     if not found.is_file():
-        there = ", ".join(sorted(str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*") if file.is_file()))
-        raise FileNotFoundError(f"there is no data/{name}; there is: {there}")
+        there = sorted(str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*") if file.is_file())
+        raise FileNotFoundError(f"there is no data/{name}; there is: {', '.join(there)}")
     return found
 
 
