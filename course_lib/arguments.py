@@ -4,6 +4,8 @@ import inspect
 import math
 import operator
 
+_NEVER_RUN = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+
 
 def whole_number(name, value, low, high=None):
     """Return `value` as an int in [low, high], or raise TypeError or ValueError that names it."""
@@ -22,13 +24,24 @@ def _whole(low, high):
 def real_number(name, value, low=0.0, *, inclusive=True, finite=True):
     """Return `value` as a float of at least (or above) `low`; NaN is refused, infinity if `finite`."""
     allowed = f"a {'finite ' if finite else ''}number {'of at least' if inclusive else 'above'} {low:g}"
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
+    if not isinstance(value, float) and not _is_real(value):
         raise TypeError(f"{name} must be {allowed}; got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be {allowed}; got a number too large for a float") from None
     in_range = number >= low if inclusive else number > low  # False for NaN as well
     if not in_range or (finite and math.isinf(number)):
         raise ValueError(f"{name} must be {allowed}; got {value!r}")
     return number
+
+
+def _is_real(value):
+    """True for a number, or an array of no dimensions that holds one; not for a complex one."""
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0):
+        return False
+    dtype = getattr(value, "dtype", None)  # NumPy's or torch's
+    return getattr(dtype, "kind", "f") in "biuf" and "complex" not in str(dtype)
 
 
 def one_of(name, value, allowed):
@@ -42,6 +55,12 @@ def worker_function(worker):
     """Return `worker` if it can be called as worker(comm), or raise TypeError that says why not."""
     if not callable(worker):
         raise TypeError(f"worker must be a function that takes one argument, comm; got {worker!r}")
+    for function in (worker, type(worker).__call__):
+        if any(test(function) for test in _NEVER_RUN):
+            raise TypeError(
+                "worker must be a plain function; a generator (yield) or async function, when called, "
+                f"does not run; got {worker!r}"
+            )
     try:
         signature = inspect.signature(worker)
     except (TypeError, ValueError):

@@ -16,13 +16,26 @@ def as_array(array):
     if isinstance(array, np.ndarray):
         if array.dtype.hasobject:
             raise TypeError(f"an array of Python objects cannot be sent; its dtype is {array.dtype}")
+        if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
+            raise TypeError("a masked array cannot be sent, for its mask would be lost: send .filled(...)")
         return array
     if isinstance(array, (np.generic, int, float)):
         return np.asarray(array)
     if is_tensor(array):
+        if array.layout is not sys.modules["torch"].strided or array.is_nested or array.device.type == "meta":
+            raise TypeError(f"comm takes dense tensors that hold data; got {_unlike(array)}")
         return array
     kind = type(array).__name__
     raise TypeError(f"comm takes a NumPy array or a torch tensor; got a {kind}: wrap it in np.array(...)")
+
+
+def _unlike(tensor):
+    """How a tensor differs from one that can be sent."""
+    if tensor.is_nested:
+        return "a nested one"
+    if tensor.device.type == "meta":
+        return "one on the meta device"
+    return f"a sparse one, of layout {tensor.layout}"
 
 
 def copy_of(array):

@@ -2,10 +2,14 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from course_lib.arguments import one_of, whole_number
-from course_lib.arrays import as_array, describe, is_inexact
+from course_lib.arrays import as_array, describe, is_inexact, is_tensor
 
 OPS = ("sum", "mean")
+# What can be added up in both worlds, of native byte order.
+_REDUCED = frozenset(map(np.dtype, ("?", *"bhilq", *"BHILQ", *"efd", *"FD")))
 
 
 class Comm(ABC):
@@ -69,6 +73,11 @@ class Comm(ABC):
 def reducible(array, op):
     """`array` as something that `op` can reduce, or an error that says why not."""
     array = as_array(array)
+    if not is_tensor(array) and array.dtype not in _REDUCED:
+        raise TypeError(
+            "a reduction takes bool, integers, float16 to float64, complex64 and complex128, in native byte "
+            f"order; got {describe(array)}"
+        )
     if one_of("op", op, OPS) == "mean" and not is_inexact(array):
         raise TypeError(
             "op='mean' needs floating-point numbers, for a mean of integers is seldom an integer; "

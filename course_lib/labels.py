@@ -20,6 +20,10 @@ LABELS = {
     "worker": "1 worker",
     "passed": "Passed: {what}.",
     "failed": "Not yet. {case}: {what}",
+    "unchecked": "Not yet. What the function returned could not be checked ({error}): is it what the "
+    "exercise asks for, on every rank?",
+    "returned_none": "rank {rank} returned None: is a return missing on some ranks?",
+    "still_running": "still running after {limit}: does the loop end?",
     # pictures
     "step": "step",
     "epoch": "passes over the data",

@@ -57,6 +57,7 @@ _COSTS = {
     "naive": _naive,
 }
 ALGORITHMS = tuple(_COSTS)
+_MOST_SUMMED = 10**6  # terms of a harmonic number; beyond, its asymptotic series
 
 
 def amdahl_speedup(p, n):
@@ -158,7 +159,7 @@ def step_time(work, nbytes, ranks, bandwidth, latency=0.0):
 
 def speedup_with_ring(work, nbytes, ranks, bandwidth, latency=0.0):
     """work / step_time. Without latency it tends to work * bandwidth / (2 M), rising if that is above 1."""
-    return _plain(np.asarray(work, dtype=float) / step_time(work, nbytes, ranks, bandwidth, latency))
+    return _plain(_positive("work", work) / step_time(work, nbytes, ranks, bandwidth, latency))
 
 
 def best_ranks(work, nbytes, bandwidth, latency):
@@ -237,8 +238,10 @@ def staleness_limit(tau):
 def expected_slowest(k):
     """Mean of the slowest of k exponential times, in means of one: 1 + 1/2 + … + 1/k."""
     k = _count("k", k)
-    sums = np.cumsum(1 / np.arange(1, int(k.max()) + 1))
-    return _plain(sums[k.astype(int) - 1])
+    few = np.minimum(k, _MOST_SUMMED)
+    sums = np.cumsum(1 / np.arange(1, int(few.max()) + 1))
+    series = np.log(k) + np.euler_gamma + 1 / (2 * k) - (1 / k) ** 2 / 12  # off by less than 1 / (120 k^4)
+    return _plain(np.where(k > _MOST_SUMMED, series, sums[few.astype(int) - 1]))
 
 
 def _share(name, value):
@@ -260,7 +263,11 @@ def _count(name, value, low=1):
 def _checked(name, value, allowed, holds):
     """`value` as a float array if `holds` for all of it; NaN never does."""
     try:
+        if not _is_real(np.asarray(value)):  # a string and a complex number would be made a float
+            raise TypeError
         array = np.asarray(value, dtype=float)
+    except OverflowError:
+        raise ValueError(f"{name} must be {allowed}; got a number too large for a float") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be {allowed}; got {value!r}") from None
     with np.errstate(invalid="ignore"):
@@ -268,6 +275,12 @@ def _checked(name, value, allowed, holds):
     if not np.all(good):
         raise ValueError(f"{name} must be {allowed}; got {array[~good].flat[0]:g}")
     return array
+
+
+def _is_real(array):
+    if array.dtype.kind == "O":  # fractions, whole numbers beyond 64 bits
+        return not any(isinstance(item, str | bytes | complex) for item in array.flat)
+    return array.dtype.kind in "biuf"
 
 
 def _plain(result):

@@ -3,23 +3,36 @@
 import io
 import os
 import sys
+import threading
 import time
 from contextlib import contextmanager
+
+_lock = threading.Lock()  # of sys.stdout, and of a router's users
 
 
 @contextmanager
 def by_rank(ranks, current_rank):
     """Collect what each rank prints (a list of str, filled on leaving); other printing passes through.
 
-    current_rank: function that returns the rank that is running, or None.
+    current_rank: function that returns the rank that is running, or None. Several threads may be in here at
+    once, each with ranks of its own; they share one router, and the last to leave takes it away.
     """
     printed, buffers = [], [io.StringIO() for _ in range(ranks)]
-    outer = sys.stdout
-    sys.stdout = _Router(outer, buffers, current_rank)
+    with _lock:
+        if not isinstance(sys.stdout, _Router):
+            sys.stdout = _Router(sys.stdout)
+        router = sys.stdout
+        router.users += 1
+    runs = router.runs()
+    runs.append((buffers, current_rank))
     try:
         yield printed
     finally:
-        sys.stdout = outer
+        runs.pop()
+        with _lock:
+            router.users -= 1
+            if not router.users:
+                sys.stdout = router.outer
         printed.extend(buffer.getvalue() for buffer in buffers)
 
 
@@ -32,14 +45,21 @@ def replay(printed):
 
 
 class _Router(io.TextIOBase):
-    """A stdout that writes to the running rank's buffer, or to the outer stdout if none runs."""
+    """A stdout that writes to the buffer of the rank that runs in this thread, or to the outer stdout."""
 
-    def __init__(self, outer, buffers, current_rank):
-        self._outer, self._buffers, self._current_rank = outer, buffers, current_rank
+    def __init__(self, outer):
+        self.outer, self.users, self._local = outer, 0, threading.local()
+
+    def runs(self):
+        """This thread's runs, the innermost last: a list of (buffers, current_rank)."""
+        return self._local.__dict__.setdefault("runs", [])
 
     def _target(self):
-        rank = self._current_rank()
-        return self._outer if rank is None else self._buffers[rank]
+        for buffers, current_rank in reversed(self.runs()):
+            rank = current_rank()
+            if rank is not None:
+                return buffers[rank]
+        return self.outer
 
     def writable(self):
         return True

@@ -1,6 +1,7 @@
 """A learner's guess before the reveal, held against what came out."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 
 from course_lib.labels import label
@@ -23,8 +24,7 @@ class Comparison:
             return label("no_choice" if self.guess is None else "choice", guess=self.guess, measured=measured)
         if self.guess is None:
             return label(f"no_guess{key}", measured=measured)
-        if _positive(self.guess) and _positive(self.measured):
-            ratio = max(self.guess / self.measured, self.measured / self.guess)
+        if ratio := _ratio(self.guess, self.measured):
             return label(f"guess_ratio{key}", guess=_short(self.guess), measured=measured, ratio=ratio)
         return label(f"guess{key}", guess=_short(self.guess), measured=measured)
 
@@ -49,5 +49,21 @@ def _positive(value):
     return isinstance(value, Real) and not isinstance(value, bool) and value > 0
 
 
+def _ratio(one, other):
+    """The larger by the smaller of two positive numbers; None for anything else, and beyond floats."""
+    if not (_positive(one) and _positive(other)):
+        return None
+    try:
+        return max(float(one) / float(other), float(other) / float(one))
+    except (OverflowError, ZeroDivisionError):
+        return None
+
+
 def _short(value):
-    return f"{value:.4g}" if isinstance(value, Real) and not isinstance(value, bool | int) else str(value)
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return str(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return f"{Decimal(int(value)):.4g}"
+    return str(value) if isinstance(value, int) else f"{number:.4g}"

@@ -9,7 +9,7 @@ from course_lib.arguments import real_number, whole_number
 TRUE_WEIGHTS = (2.0, -1.0, 0.5, 3.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Training:
     """What a training run ended with: weights (features,), and the loss on all data after each epoch."""
 
@@ -63,6 +63,8 @@ def sync_sgd(X, y, workers=4, epochs=6, lr=0.1, *, weighted=True):
 
 def first_step(losses, below):
     """The first step (from 1) whose loss is under `below`; ValueError if there is none."""
+    if not len(losses):
+        raise ValueError("losses must hold at least one number; got none")
     reached = np.flatnonzero(np.asarray(losses) < below)
     if not len(reached):
         raise ValueError(f"no loss is under {below:g}; the least is {np.min(losses):g}")
@@ -71,6 +73,9 @@ def first_step(losses, below):
 
 def check_data(X, y):
     """X and y as float arrays, or an error: X (samples, features), y (samples,), finite, not empty."""
+    for name, data in (("X", X), ("y", y)):
+        if isinstance(data, np.ma.MaskedArray):
+            raise TypeError(f"{name} is a masked array, whose mask would be lost: leave out what is masked")
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     if X.ndim != 2 or y.ndim != 1:
         raise ValueError(f"X must be (samples, features) and y (samples,); got {X.shape} and {y.shape}")

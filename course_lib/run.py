@@ -1,12 +1,12 @@
 """The result of a run, the same for both worlds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from course_lib.trace import Trace
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Run:
     """What `simulate` and `launch` return.
 
@@ -18,7 +18,7 @@ class Run:
     values: list
     seconds: float
     output: list
-    trace: Trace = field(compare=False)
+    trace: Trace
 
     @cached_property
     def messages(self):

@@ -39,6 +39,8 @@ from course_lib.tracebacks import worker_traceback
 MAX_RANKS = 65_536
 DEFAULT_LINK = Link(5e-6, 10e9)  # 5 microseconds, 10 GB/s
 ANY = -1  # the source that recv_any waits for
+MAX_REFUSED = 10  # calls of one rank when its run has failed; a worker that makes more will never end
+_parked = []  # greenlets of such workers: to free one would wake it
 
 
 def simulate(worker, ranks, *, link=DEFAULT_LINK, links=None, speeds=None, jitter=None, seed=0):
@@ -313,6 +315,13 @@ class _Simulation:
         task.greenlet.switch()
         self.current = None
 
+    def park(self):
+        """Called in a task that does not end when it should: give control back for good."""
+        _parked.append(greenlet.getcurrent())
+        while True:
+            with suppress(BaseException):  # it is thrown into when the interpreter ends
+                self.pause()
+
     def _close(self):
         """End the greenlets that are left, so that their finally blocks run now."""
         for comm in self.comms:
@@ -336,6 +345,7 @@ class SimulatedComm(Comm):
         self._simulation = simulation
         self._mailbox = simulation.mailboxes[rank]
         self._collectives = 0
+        self._refused = 0
         self._task = simulation.start(rank, lambda: self._work(worker))
 
     def send(self, array, to):
@@ -413,7 +423,7 @@ class SimulatedComm(Comm):
     def _enter(self):
         """Start of a call: refused where switching greenlets would hang."""
         if self._task is None:
-            raise RuntimeError("this simulation is over; comm is of no use any more")
+            self._refuse()
         if self._task.greenlet is not greenlet.getcurrent():
             raise RuntimeError("comm was called from another thread or greenlet than its worker's")
         torch = sys.modules.get("torch")
@@ -421,6 +431,15 @@ class SimulatedComm(Comm):
             raise RuntimeError(
                 "comm was called from a backward hook; the simulator cannot pause inside backward: use launch"
             )
+
+    def _refuse(self):
+        """Raise, for the run is over; but do not let a worker try again for ever."""
+        task = self._simulation.current  # not None while the greenlets that are left are ended
+        if task is not None and task.greenlet is greenlet.getcurrent():
+            self._refused += 1
+            if self._refused > MAX_REFUSED:
+                self._simulation.park()
+        raise RuntimeError("this simulation is over; comm is of no use any more")
 
     def _send(self, array, to):
         simulation = self._simulation
@@ -450,6 +469,7 @@ class SimulatedComm(Comm):
         simulation.trace.add_call(
             self.rank, "collective", start, simulation.now, nbytes, name, channel.number
         )
+        simulation.trace.finish[self.rank] = simulation.now  # its worker may have returned before
         del simulation.collective_mailboxes[self.rank, channel.number]
 
 
@@ -569,8 +589,11 @@ def _rank_error(rank, error):
     """What a worker raised, as a RankError."""
     if isinstance(error, SystemExit):
         return RankError(rank, "left", f"rank {rank} left without a result (exit code {error.code})")
-    text = f"rank {rank} raised {type(error).__name__}: {error}\n\n{worker_traceback(error)}"
-    return RankError(rank, "raised", text)
+    try:
+        what = f"{type(error).__name__}: {error}"
+    except Exception:  # of its __str__
+        what = type(error).__name__
+    return RankError(rank, "raised", f"rank {rank} raised {what}\n\n{worker_traceback(error)}")
 
 
 def _who_waits(stuck, workers):

@@ -147,7 +147,7 @@ def test_chain_mean_accepts(right):
         (in_place, "array itself was changed"),
         (collects, "add before you pass on"),
         (early, "receive, add, then send"),
-        (forgets_a_return, "rank 1 returned nothing: is a return missing"),
+        (forgets_a_return, "rank 1 returned None: is a return missing"),
         (divides_at_each_hop, "the mean is"),
         (lambda comm, array: array, "once on the way up"),
         (lambda comm, array: chain(comm, array).tolist(), "returned list, not an array"),
@@ -218,7 +218,7 @@ def wide(comm, losses):
         (two_rounds, "one, for the count, is enough"),
         (wide, "only the count of losses needs to travel"),
         (lambda comm, losses: losses * comm.size, "not one number"),
-        (returns_on_rank_0_only, "rank 1 returned nothing"),
+        (returns_on_rank_0_only, "rank 1 returned None"),
         (lambda comm, losses: np.float32(scaled(comm, losses)), "keep float64"),
     ],
 )
@@ -275,7 +275,7 @@ def test_reduce_layers_accepts(right):
             "start where the last one ended",
         ),
         (into_the_layers, "own layers were changed"),
-        (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned nothing"),
+        (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned None"),
         (
             lambda comm, layers: packed(comm, [layer.astype(np.float32) for layer in layers]),
             "1 worker, layers of shapes (3,), (2, 2): layer 0 is right to a few digits only",

@@ -83,6 +83,20 @@ def test_mean_of_integers_is_refused():
         assert isinstance(caught.value.__cause__, TypeError)
 
 
+@pytest.mark.parametrize("dtype", ["U2", "S2", "M8[s]", "m8[s]", "longdouble", "clongdouble", ">f8", ">i4"])
+def test_what_cannot_be_added_up_in_both_worlds_is_refused(dtype):
+    with pytest.raises(RankError, match="a reduction takes") as caught:
+        simulate(lambda comm: comm.all_reduce(np.zeros(2, dtype)), 2)
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
+@pytest.mark.parametrize("dtype", ["?", *"bhilqBHILQ", *"efdFD", "<f8"])
+def test_every_native_dtype_is_added_up(dtype):
+    run = simulate(lambda comm: comm.all_reduce(np.ones(2, dtype)), 2)
+    ones = np.ones(2, dtype)
+    assert run.values[0].dtype == ones.dtype and np.array_equal(run.values[0], ones + ones)
+
+
 def test_mean_of_floats():
     run = simulate(lambda comm: comm.all_reduce(np.array([1.0 + comm.rank]), "mean").tolist(), 2)
     assert run.values == [[1.5], [1.5]]
@@ -194,3 +208,11 @@ def test_weighted_mean_is_right_for_unequal_shards():
     parts = [np.array([1.0, 2.0, 3.0]), np.array([10.0])]
     run = simulate(lambda comm: weighted_mean(comm, parts[comm.rank].mean(), len(parts[comm.rank])), 2)
     assert [float(value) for value in run.values] == [4.0, 4.0]
+
+
+def test_weighted_mean_by_thousands_does_not_overflow_float16():
+    def worker(comm):
+        return weighted_mean(comm, np.full(2, 20.0 + 20 * comm.rank, np.float16), 5000)
+
+    for mean in simulate(worker, 2).values:
+        assert mean.dtype == np.float16 and mean.tolist() == [30.0, 30.0]

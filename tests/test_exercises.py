@@ -1,10 +1,22 @@
 """Checkers accept what is right and reject what is wrong, with a message that helps."""
 
+import itertools
+import math
+import sys
+import time
+import warnings
+
 import numpy as np
 import pytest
 
+from course_lib import Link, simulate
 from course_lib.collectives import weighted_mean
+from course_lib.exercises import chapter2, chapter3, chapter4, chapter5
 from course_lib.exercises.chapter10 import check_epoch_batches, check_server_mean, check_weighted_step
+from course_lib.exercises.report import checked
+from course_lib.pictures import timeline
+from course_lib.pictures.wording import bytes_text, number_text, seconds_text
+from course_lib.widgets import ring_player
 
 
 def untouched(*_):
@@ -175,3 +187,135 @@ def test_epoch_batches_rejects(wrong, hint):
     report = check_epoch_batches(wrong)
     assert report.passed is False
     assert hint in repr(report), report
+
+
+# --- whatever a function returns, however long it takes, the checker answers
+
+RANKS_CHECKS = [
+    check_server_mean,
+    check_weighted_step,
+    chapter2.check_strong_step,
+    chapter3.check_sync_step,
+    chapter3.check_same_start,
+    chapter3.check_agrees,
+    chapter3.check_local_sgd,
+    chapter4.check_chain_mean,
+    chapter4.check_scaled_loss,
+    chapter4.check_reduce_layers,
+    chapter5.check_ring,
+]
+OTHER_CHECKS = [
+    check_epoch_batches,
+    chapter2.check_workers_for,
+    chapter2.check_serial_fractions,
+    chapter2.check_best_workers,
+    chapter5.check_link,
+]
+ODD = [
+    *("a word", 1 + 2j, 10**400, {"a": 1}, {1: 2, "a": 3}, ("a", "b"), (1j, 2), [1, [2, 3]]),
+    *(np.array(["a", "b", "c"]), np.array([None, 1, {}]), np.full(3, 1j), object(), math.nan),
+    *([[[1, 2], [3, "4"]]], [[[[1], 2]]]),
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+@pytest.mark.parametrize("check", RANKS_CHECKS + OTHER_CHECKS)
+def test_odd_values_are_no_traceback(check, odd):
+    report = check(lambda *_: odd)
+    assert report.passed is False
+    assert "could not be checked" not in repr(report) and "course_lib" not in repr(report), report
+
+
+@pytest.mark.parametrize("check", RANKS_CHECKS)
+def test_a_return_on_one_rank_only(check):
+    report = check(lambda comm, array, *_: array if comm.rank == 0 else None)
+    assert report.passed is False and "could not be checked" not in repr(report), report
+
+
+def test_only_one_rank_returns_the_mean():
+    for check, right in ((check_server_mean, server_mean), (check_weighted_step, weighted_mean)):
+        report = check(lambda comm, *given, right=right: [right(comm, *given), None][comm.rank > 0])
+        assert "rank 1 returned None: is a return missing on some ranks?" in repr(report)
+
+
+def test_a_check_that_stumbles_reports_it():
+    report = checked(lambda: np.array([[1], [2, 3]]), "")
+    assert report.passed is False and "could not be checked (ValueError" in repr(report)
+
+
+def loops(*_):
+    step = 0
+    while step < 3:
+        pass
+
+
+def forgets_to_count(comm, *_):
+    while True:
+        comm.send(np.ones(3), (comm.rank + 1) % comm.size) if comm.size > 1 else comm.compute(0)
+
+
+def catches_all(*_):
+    while True:
+        try:
+            time.sleep(0)
+        except Exception:
+            continue
+
+
+def generates(rng, *_):
+    return ([[index]] for index in itertools.count())
+
+
+@pytest.mark.parametrize(
+    ("check", "endless"),
+    [
+        *((check, loops) for check in (check_server_mean, chapter5.check_ring, chapter5.check_link)),
+        *((check, forgets_to_count) for check in (chapter3.check_sync_step, chapter4.check_reduce_layers)),
+        (chapter3.check_agrees, catches_all),
+        (check_epoch_batches, generates),
+        (chapter3.check_sync_step, lambda *_: [time.sleep(0.03) for _ in itertools.count()]),
+    ],
+)
+def test_an_endless_loop_ends(check, endless):
+    before, start = sys.gettrace(), time.monotonic()
+    report = check(endless)
+    assert report.passed is False and "still running after" in repr(report), report
+    assert "does the loop end?" in repr(report)
+    assert time.monotonic() - start < 30 and sys.gettrace() is before
+
+
+def test_nan_never_passes():
+    def spoiled(value, rank):
+        return value * (np.nan if rank else 1)
+
+    def layers(comm, layers):
+        return [comm.all_reduce(layer, "mean") * np.nan for layer in layers]
+
+    assert "NaN" in repr(chapter4.check_reduce_layers(layers))
+    report = check_server_mean(lambda comm, array: spoiled(server_mean(comm, array), comm.rank))
+    assert "rank 1 returned NaN" in repr(report)
+
+    def local_sgd(comm, theta, gradient, lr, steps, every):
+        for step in range(1, steps + 1):
+            theta = theta - lr * gradient(theta)
+            if step % every == 0 or step == steps:
+                theta = comm.all_reduce(theta, "mean")
+        return spoiled(theta, comm.rank)
+
+    assert "rank 1 returned NaN" in repr(chapter3.check_local_sgd(local_sgd))
+
+
+@pytest.mark.parametrize("given", [(0, None), (0, 5), (7, [1, 2, 3, 4]), (-1, [1] * 4), (0, ["a"] * 4)])
+def test_odd_hands_are_rejected(given):
+    report = chapter5.check_rank(*given)
+    assert report.passed is False and "could not be checked" not in repr(report), report
+
+
+def test_pictures_of_nothing_and_of_extremes():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert timeline(simulate(lambda comm: None, 2)).alt
+    assert seconds_text(1e300) == "1e300 s" and number_text(2.5e30) == "2.5e30"
+    assert seconds_text(math.inf) == "∞ s"
+    assert bytes_text(1e300) == "1e291 GB" and number_text(1e21) == "1" + 7 * ",000"
+    assert ring_player(arrays=[np.arange(2.0)] * 2, link=Link(0, math.inf)).picture().alt

@@ -158,6 +158,32 @@ def test_an_all_reduce_that_is_not_waited_for_returns_at_once():
 
 
 @pytest.mark.fast
+def test_an_all_reduce_that_nobody_waits_for_still_counts():
+    def worker(comm, differs=0):
+        time.sleep(0.3 * comm.rank)
+        comm.all_reduce(np.ones(3 + differs * comm.rank), wait=False)
+
+    run = launch(worker, 2)
+    spans = [span for span in run.spans if span.kind == "collective"]
+    assert len(spans) == 2
+    assert all(span.stop <= run.seconds for span in spans)
+    with pytest.raises(RankError) as caught:
+        launch(lambda comm: worker(comm, differs=1), 2)
+    assert caught.value.reason == "mismatch"
+
+
+@pytest.mark.fast
+def test_an_error_that_a_handle_has_raised_is_not_raised_again():
+    def worker(comm):
+        handle = comm.all_reduce(np.ones(3 + comm.rank), wait=False)
+        with pytest.raises(RankError, match="collective 0 differs"):
+            handle.wait()
+        return float(comm.all_reduce(np.ones(1))[0])
+
+    assert launch(worker, 2).values == [2.0, 2.0]
+
+
+@pytest.mark.fast
 def test_out_is_filled_if_it_fits():
     def worker(comm):
         other = 1 - comm.rank
@@ -199,6 +225,42 @@ def test_out_that_does_not_fit_is_refused_before_a_byte_lands(size):
     message, touched = launch(worker, 2).values[1]
     assert message == f"out is array float64 ({size},), but the message is array float64 (3,)"
     assert touched == 0
+
+
+@pytest.mark.fast
+def test_out_may_share_the_memory_of_what_is_sent():
+    def worker(comm):
+        other = 1 - comm.rank
+        for make in (np.full, torch.full):
+            for size in (3, 1_000_000):
+                array, longer = make((size,), float(comm.rank)), make((size + 1,), float(comm.rank))
+                assert comm.sendrecv(array, other, other, out=array) is array
+                assert (array == other).all()
+                comm.sendrecv(longer[1:], other, other, out=longer[:-1])
+                assert (longer[:-1] == other).all()
+
+    launch(worker, 2)
+
+
+@pytest.mark.fast
+def test_messages_go_on_after_one_that_did_not_fit():
+    def worker(comm):
+        if comm.rank == 0:
+            for number, size in enumerate([3, 2, 3, 3, 2, 2]):
+                comm.send(np.full(size, float(number)), to=1)
+            return None
+        outs = [np.zeros(2), np.zeros(2), np.zeros(3)]
+        got = []
+        for out in (outs[0], None, outs[1], None, outs[2], np.zeros(2)):
+            try:
+                got.append(comm.recv(0, out=out).tolist())
+            except ValueError:
+                got.append("refused")
+        return got
+
+    for run in (launch, simulate):
+        got = run(worker, 2).values[1]
+        assert got == ["refused", [1.0, 1.0], "refused", [3.0, 3.0, 3.0], "refused", [5.0, 5.0]]
 
 
 @pytest.mark.fast
@@ -499,6 +561,74 @@ def test_results_with_tensors_come_back_as_they_are():
 
 
 @pytest.mark.fast
+def test_a_part_of_a_tensor_comes_back_without_the_rest():
+    def worker(comm):
+        whole = torch.arange(1_000_000.0)
+        return whole[1:3], whole[::500_000].requires_grad_(), whole[:0]
+
+    part, strided, empty = launch(worker, 1).values[0]
+    assert part.tolist() == [1.0, 2.0]
+    assert strided.tolist() == [0.0, 500_000.0]
+    assert strided.requires_grad
+    assert [each.untyped_storage().nbytes() for each in (part, strided, empty)] == [8, 8, 0]
+
+
+class TwoWords(Exception):
+    """Pickles, but cannot be made anew from what was pickled."""
+
+    def __init__(self, one, other):
+        super().__init__(one + other)
+
+
+@pytest.mark.fast
+def test_a_result_that_cannot_be_read_names_its_rank():
+    with pytest.raises(RankError, match="rank 1 finished, but its result cannot be read here: ") as caught:
+        launch(lambda comm: TwoWords("a", "b") if comm.rank else None, 2)
+    assert (caught.value.rank, caught.value.reason) == (1, "raised")
+
+
+@pytest.mark.fast
+def test_a_worker_that_exits_has_left():
+    def worker(comm):
+        if comm.rank == 1:
+            sys.exit(3)
+        comm.barrier()
+
+    for run in (launch, simulate):
+        with pytest.raises(RankError, match=r"rank 1 left without a result \(exit code 3\)") as caught:
+            run(worker, 2)
+        assert (caught.value.rank, caught.value.reason) == (1, "left")
+
+
+@pytest.mark.fast
+def test_an_error_that_cannot_say_what_it_is_is_reported_all_the_same():
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError("no words")
+
+    def worker(comm):
+        raise Mute
+
+    with pytest.raises(RankError, match="rank 0 raised Mute") as caught:
+        launch(worker, 1)
+    assert caught.value.reason == "raised"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_worker_may_do_without_its_output(closed):
+    def worker(comm):
+        if closed:
+            sys.stdout.close()
+            sys.stderr.close()
+        else:
+            sys.stdout = sys.stderr = None
+        return comm.rank
+
+    assert launch(worker, 2).values == [0, 1]
+
+
+@pytest.mark.fast
 def test_lambdas_closures_and_local_classes_are_shipped():  # C02
     factor = 3
 
@@ -544,6 +674,8 @@ def test_what_cannot_be_shipped_is_said_before_anything_starts(make):  # C02
         ({"timeout": math.nan}, ValueError, ["timeout", "nan", "above 0"]),
         ({"timeout": math.inf}, ValueError, ["timeout", "inf", "finite"]),
         ({"timeout": "30"}, TypeError, ["timeout", "'30'", "number"]),
+        ({"timeout": 1e10}, ValueError, ["timeout", "10000000000.0", "at most 86400 seconds"]),
+        ({"timeout": 1e15}, ValueError, ["timeout", "at most 86400 seconds"]),
         ({"backend": "mpi"}, ValueError, ["backend", "'mpi'", "'gloo', 'nccl'"]),
         ({"threads": 0}, ValueError, ["threads", "0", "at least 1"]),
     ],

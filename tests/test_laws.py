@@ -1,6 +1,7 @@
 """Closed forms: known values, limits, shapes, and bad input."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -185,3 +186,30 @@ def test_bad_input(law, arguments, message):
 def test_words_are_not_numbers():
     with pytest.raises(TypeError, match="p must be"):
         laws.amdahl_speedup("most", 4)
+
+
+@pytest.mark.parametrize(
+    "p", ["0.5", b"0.5", ["0.5"], 0.5 + 0j, np.array([0.5 + 0j]), np.array(["0.5"], object)]
+)
+def test_strings_and_complex_numbers_are_refused(p):
+    with pytest.raises(TypeError, match="p must be"):
+        laws.amdahl_speedup(p, 4)
+
+
+@pytest.mark.parametrize("work", [10**400, [1, 10**400]])
+def test_numbers_too_large_are_named(work):
+    for law in (laws.step_time, laws.speedup_with_ring):
+        with pytest.raises(ValueError, match="work must be above 0; got a number too large for a float"):
+            law(work, 1, 2, 1.0)
+
+
+def test_fractions_are_numbers():
+    assert laws.amdahl_limit(Fraction(1, 2)) == 2
+
+
+def test_the_slowest_of_very_many():
+    k = np.array([10**6 - 1, 10**6, 10**6 + 1, 10**10])
+    below, at, above, many = laws.expected_slowest(k)
+    assert at - below == pytest.approx(1e-6, rel=1e-6) and above - at == pytest.approx(1e-6, rel=1e-6)
+    assert many == pytest.approx(math.log(10**10) + np.euler_gamma, rel=1e-11)
+    assert laws.expected_slowest(1e300) == pytest.approx(math.log(1e300) + np.euler_gamma)

@@ -1,5 +1,7 @@
 """A guess beside what was measured."""
 
+from fractions import Fraction
+
 import pytest
 
 from course_lib.predict import compare, predict
@@ -17,6 +19,10 @@ from course_lib.predict import compare, predict
         (None, "b", "You made no guess. The answer is b."),
         ("many", 3, "Your guess: many. Measured: 3"),
         (None, 1.96044583, "You made no guess. Measured: 1.96"),
+        (Fraction(1, 3), 1, "Your guess: 0.3333. Measured: 1. You were off by a factor of 3"),
+        (Fraction(1, 10**400), 1, "Your guess: 0. Measured: 1"),
+        (10**400, 1, "Your guess: 1.000e+400. Measured: 1"),
+        pytest.param(10**5000, 1, "Your guess: 1.000e+5000. Measured: 1", id="5001 digits"),
     ],
 )
 def test_compare(guess, measured, text):

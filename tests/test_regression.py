@@ -8,6 +8,7 @@ from course_lib.collectives import weighted_mean
 from course_lib.regression import (
     TRUE_WEIGHTS,
     exact_losses,
+    first_step,
     gradient,
     loss,
     make_regression,
@@ -74,6 +75,16 @@ def test_gradient_is_the_slope_of_the_loss(data):
     assert np.allclose(gradient(w, *data), slopes, atol=1e-8)
 
 
+def test_first_step_of_no_losses_is_refused():
+    with pytest.raises(ValueError, match="losses must hold at least one number"):
+        first_step([], 1)
+
+
+def test_a_training_equals_only_itself(data):
+    one, other = sync_sgd(*data), sync_sgd(*data)
+    assert one == one and one != other
+
+
 def test_shards_cover_everything_once():
     for samples, workers in ((128, 5), (7, 7), (10, 3), (1, 1)):
         indices = [index for part in shards(samples, workers) for index in range(samples)[part]]
@@ -93,6 +104,8 @@ def test_shards_cover_everything_once():
         ({"y": np.full(128, np.nan)}, ValueError, "y must be finite; 128 of its numbers are not"),
         ({"X": np.full((128, 4), np.inf)}, ValueError, "X must be finite; 512 of its numbers are not"),
         ({"X": np.zeros((0, 4)), "y": np.zeros(0)}, ValueError, "at least one sample"),
+        ({"y": np.ma.zeros(128)}, TypeError, "y is a masked array"),
+        ({"X": np.ma.zeros((128, 4))}, TypeError, "X is a masked array"),
         ({"X": np.zeros(128)}, ValueError, r"X must be \(samples, features\)"),
     ],
 )

@@ -1,7 +1,10 @@
 """The simulated world: right, deterministic, and clear about what goes wrong."""
 
+import contextlib
 import contextvars
+import copy
 import gc
+import io
 import math
 import random
 import subprocess
@@ -474,6 +477,60 @@ def test_finally_blocks_run_when_all_are_stuck():
     assert ended == [0, 1]
 
 
+ENDLESS = """
+import sys
+from course_lib import RankError, simulate
+
+def worker(comm):
+    print("rank", comm.rank)
+    while True:
+        try:
+            comm.recv(1 - comm.rank)
+        except:
+            pass
+
+out = sys.stdout
+try:
+    simulate(worker, 2)
+except RankError as error:
+    print(error.reason, sys.stdout is out)
+"""
+
+
+def test_a_worker_that_swallows_everything_cannot_keep_a_deadlock_from_being_told():
+    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "rank 0\nrank 1\ndeadlock True\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_error_that_cannot_be_shown_is_told_by_its_type():
+    class Shy(Exception):
+        def __str__(self):
+            raise ValueError("no words")
+
+    def worker(comm):
+        raise Shy
+
+    error = failure(worker)
+    assert (error.rank, error.reason) == (0, "raised") and str(error).startswith("rank 0 raised Shy\n")
+
+
+def test_a_collective_that_nobody_waits_for_still_takes_its_time():
+    def worker(comm, wait):
+        handle = comm.all_reduce(np.ones(100), wait=False)
+        if wait:
+            handle.wait()
+
+    forgotten, waited = (simulate(lambda comm, wait=wait: worker(comm, wait), 2) for wait in (False, True))
+    assert forgotten.seconds == waited.seconds == max(message.stop for message in forgotten.messages) > 0
+    assert forgotten.trace.finish == waited.trace.finish
+
+
+def test_a_run_equals_only_itself():
+    run = simulate(lambda comm: np.ones(3), 2)
+    assert run == run and run != copy.deepcopy(run)
+
+
 def test_finished_collectives_are_forgotten():
     """A long run with overlap must not keep every array that was ever reduced."""
     arrays = []
@@ -632,7 +689,74 @@ def test_prints_of_a_failed_run_are_shown(capsys):
     assert capsys.readouterr().out == "here 0\nhere 1\n"
 
 
+def test_simulations_in_several_threads_keep_their_prints_apart(capsys):
+    out, all_here, outputs = sys.stdout, threading.Barrier(3), {}
+
+    def run(name):
+        def worker(comm):
+            print(name, comm.rank)
+            all_here.wait(30)
+            comm.barrier()
+            print(name, "again")
+
+        outputs[name] = simulate(worker, 2).output
+
+    threads = [threading.Thread(target=run, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outputs == {name: [f"{name} {rank}\n{name} again\n" for rank in range(2)] for name in "abc"}
+    assert sys.stdout is out
+
+
+def test_prints_of_a_thread_are_not_a_ranks(capsys):
+    def worker(comm):
+        thread = threading.Thread(target=print, args=("from a thread",))
+        thread.start()
+        thread.join()
+
+    assert simulate(worker, 2).output == ["", ""]
+    assert capsys.readouterr().out == "from a thread\n" * 2
+
+
+def test_prints_of_a_simulation_inside_a_worker_are_its_own(capsys):
+    def worker(comm):
+        print("outer")
+        text = io.StringIO()
+        with contextlib.redirect_stdout(text):
+            redirected = simulate(lambda inner: print("inner"), 1).output
+        return redirected, text.getvalue(), simulate(lambda inner: print("inner"), 1).output
+
+    run = simulate(worker, 2)
+    assert run.values == [(["inner\n"], "inner\n", ["inner\n"])] * 2
+    assert run.output == ["outer\ninner\n"] * 2
+
+
 # Arguments
+
+
+async def asynchronous(comm):
+    pass
+
+
+async def asynchronous_generator(comm):
+    yield
+
+
+def generator(comm):
+    yield
+
+
+class Generator:
+    def __call__(self, comm):
+        yield
+
+
+@pytest.mark.parametrize("worker", [asynchronous, asynchronous_generator, generator, Generator()])
+def test_workers_that_would_never_run_are_refused(worker):
+    with pytest.raises(TypeError, match="worker must be a plain function"):
+        simulate(worker, 2)
 
 
 def nothing(comm):
@@ -694,12 +818,21 @@ def test_bad_links(latency, bandwidth):
         (lambda comm: comm.send(np.ones(1), True), "whole number"),
         (lambda comm: comm.send([1.0], 1), "wrap it in np.array"),
         (lambda comm: comm.send(np.array([None]), 1), "Python objects"),
+        (lambda comm: comm.send(np.ma.array([1.0, 2.0], mask=[0, 1]), 1), "masked array"),
+        (lambda comm: comm.send(torch.eye(2).to_sparse(), 1), "a sparse one"),
+        (lambda comm: comm.send(torch.nested.nested_tensor([torch.ones(1)]), 1), "a nested one"),
+        (lambda comm: comm.send(torch.ones(1, device="meta"), 1), "meta device"),
         (lambda comm: comm.recv(0), "this rank itself"),
         (lambda comm: comm.recv(None), "whole number"),
         (lambda comm: comm.sendrecv(np.ones(1), 1, 2), "source must be"),
         (lambda comm: comm.compute(-1), "seconds must be"),
         (lambda comm: comm.compute(math.nan), "seconds must be"),
         (lambda comm: comm.compute("1"), "seconds must be"),
+        (lambda comm: comm.compute(10**400), "got a number too large for a float"),
+        (lambda comm: comm.compute(np.ones(2)), "seconds must be"),
+        (lambda comm: comm.compute(np.ones(1)), "seconds must be"),
+        (lambda comm: comm.compute(np.complex128(1)), "seconds must be"),
+        (lambda comm: comm.compute(torch.tensor(1 + 0j)), "seconds must be"),
         (lambda comm: comm.all_reduce([1.0]), "wrap it in np.array"),
         (lambda comm: comm.all_reduce(np.ones(1), "max"), "'sum', 'mean'"),
         (lambda comm: comm.broadcast(np.ones(1), 2), "whole number from 0 to 1"),

@@ -18,4 +18,5 @@ def weighted_mean(comm, array, weight):
     weights = float(comm.all_reduce(np.array(weight)))
     if weights == 0:
         raise ValueError("the weights of all ranks add up to 0; at least one must be above 0")
-    return comm.all_reduce(array * weight if weight else zeros_like(array)) / weights
+    # By its share, at most 1: a number counted 5000 times soon is too large for float16.
+    return comm.all_reduce(array * (weight / weights) if weight else zeros_like(array))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt, workers
+from course_lib.exercises.report import WORKER_COUNTS, checked, expect, expect_numbers, run_attempt, workers
 
 SIZES = (1, 4, 5)
 MOST_BYTES = 64  # of a message in exercise 3.3: room for any fingerprint, not for the parameters
@@ -214,8 +214,8 @@ def _local_sgd(local_sgd):
 
 
 def _expect_local(case, values, wanted):
-    apart = np.ptp(values, axis=0).max() > 1e-12
-    expect(not apart, case, "the ranks end with different parameters; is it the parameters that you average?")
+    together = np.ptp(values, axis=0).max() <= 1e-12  # not so for infinities
+    expect(together, case, "the ranks end with different parameters; is it the parameters that you average?")
     expect(
         np.allclose(values[0], wanted, rtol=1e-12),
         case,
@@ -262,6 +262,7 @@ def _arrays(case, values, shape):
         kind = type(value).__name__
         expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
         expect(value.shape == shape, case, f"rank {rank} returned shape {value.shape}, not {shape}")
+        expect_numbers(case, rank, value)
     return np.array(values)
 
 

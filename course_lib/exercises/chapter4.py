@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from course_lib.exercises.report import WORKER_COUNTS, checked, expect, run_attempt, workers
+from course_lib.exercises.report import (
+    WORKER_COUNTS,
+    checked,
+    expect,
+    expect_numbers,
+    real_array,
+    run_attempt,
+    workers,
+)
 
 SIZES = (1, 4, 5)
 LAYERS = (((3,), (2, 2)), ((5,), (0,), (2, 3), ()), ((1, 4), (7,), (2,), (3, 1), (1,)))
@@ -48,11 +56,11 @@ def _chain(chain_mean):
 
 def _expect_arrays(case, values, shape):
     for rank, value in enumerate(values):
-        expect(value is not None, case, f"rank {rank} returned nothing: is a return missing on its path?")
         kind = type(value).__name__
         expect(isinstance(value, np.ndarray | np.generic), case, f"rank {rank} returned {kind}, not an array")
         got = np.shape(value)
         expect(got == shape, case, f"rank {rank} returned shape {got}, not {shape}")
+        expect_numbers(case, rank, value)
 
 
 def _expect_line(case, messages, ranks, nbytes):
@@ -137,8 +145,9 @@ def _scaled(scaled_loss):
 
 def _as_numbers(case, values):
     for rank, value in enumerate(values):
-        expect(value is not None, case, f"rank {rank} returned nothing: is a return missing on its path?")
-        expect(np.size(value) == 1, case, f"rank {rank} returned {value!r}, not one number")
+        number = real_array(value)
+        good = number is not None and number.size == 1
+        expect(good, case, f"rank {rank} returned {value!r}, not one number")
     return [np.asarray(value, dtype=float).item() for value in values]
 
 
@@ -197,7 +206,6 @@ def _random_layers(ranks, rank, shapes):
 
 def _expect_layers(case, values, inputs, shapes):
     for rank, means in enumerate(values):
-        expect(means is not None, case, f"rank {rank} returned nothing: is a return missing on its path?")
         listed = isinstance(means, list | tuple)
         expect(listed, case, f"rank {rank} returned {type(means).__name__}; return a list, one array a layer")
         expect(
@@ -206,12 +214,15 @@ def _expect_layers(case, values, inputs, shapes):
             f"rank {rank} returned {len(means)} arrays for {len(shapes)} layers",
         )
         for place, (mean, shape) in enumerate(zip(means, shapes, strict=True)):
+            known = real_array(mean) is not None
+            expect(known, case, f"layer {place} is {type(mean).__name__} on rank {rank}, not real numbers")
             got = np.shape(mean)
             expect(
                 got == shape,
                 case,
                 f"layer {place} came back with shape {got}, not {shape}: reshape each part",
             )
+            expect(not np.isnan(mean).any(), case, f"layer {place} has NaN on rank {rank}")
             wanted = np.mean([layers[place] for layers in inputs], axis=0)
             if _right(case, f"layer {place}", mean, wanted):
                 continue

@@ -1,10 +1,21 @@
 """Checkers of chapter 5's exercises: a ring by hand, a ring in code, a link from two measurements."""
 
+from numbers import Real
+
 import numpy as np
 
 from course_lib import laws
 from course_lib.collectives import chunk_bounds, ring_all_reduce
-from course_lib.exercises.report import WORKER_COUNTS, Report, checked, expect, run_attempt, workers
+from course_lib.exercises.report import (
+    WORKER_COUNTS,
+    Report,
+    checked,
+    expect,
+    expect_numbers,
+    real_array,
+    run_attempt,
+    workers,
+)
 from course_lib.labels import label
 from course_lib.simulator import simulate
 
@@ -18,9 +29,9 @@ def hand_arrays(ranks=4):
 
 def check_rank(rank, sent):
     """Exercise 5.1: the numbers that `rank` of 4 passes on in rounds 1 to 4 of the ring on `hand_arrays`."""
-    if all(number is None or number is Ellipsis for number in sent):
+    if np.iterable(sent) and all(number is None or number is Ellipsis for number in sent):
         return Report(None, label("ch5_not_attempted"))
-    return checked(lambda: _played(rank, list(sent)), f"rank {rank} passed on what the library's ring passes")
+    return checked(lambda: _played(rank, sent), f"rank {rank} passed on what the library's ring passes")
 
 
 def check_ring(ring):
@@ -75,10 +86,15 @@ def passed_on(ranks=4):
 
 
 def _played(rank, sent):
+    known = isinstance(rank, int | np.integer) and 0 <= rank < 4
+    expect(known, f"rank {rank!r}", "there is no such rank; the four are 0, 1, 2 and 3")
+    listed = isinstance(sent, list | tuple | np.ndarray) and np.iterable(sent)
+    expect(listed, f"rank {rank}", f"{sent!r} is no list; give the four numbers in a list")
     wanted, mine = passed_on()[rank], hand_arrays()[rank]
     expect(len(sent) == 4, f"rank {rank}", f"{len(sent)} numbers are given; four rounds are asked for")
     for turn, (number, right) in enumerate(zip(sent, wanted, strict=False)):
         expect(number is not None and number is not Ellipsis, f"round {turn + 1}", "this number is missing")
+        expect(isinstance(number, Real), f"round {turn + 1}", f"{number!r} is not a number")
         if number != right:
             expect(False, f"round {turn + 1}", _slip(rank, turn, number, right, mine))
 
@@ -153,6 +169,7 @@ def _expect_arrays(case, values, inputs):
         expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
         shape = f"rank {rank} returned shape {value.shape}, not {inputs[0].shape}"
         expect(value.shape == inputs[0].shape, case, shape)
+        expect_numbers(case, rank, value)
 
 
 def _expect_chunks(case, sent, inputs):
@@ -290,9 +307,10 @@ def _link(link_from_two):
         if got is Ellipsis:
             run_attempt(case, _untouched, 1)
         expect(got is not None, case, "None was returned: is a return missing?")
-        pair = np.shape(got) == (2,)
-        expect(pair, case, f"{got!r} was returned, not a pair (latency, bandwidth)")
-        _expect_link(case, np.array(got, dtype=float), latency, bandwidth, ranks)
+        pair = real_array(got)
+        good = pair is not None and pair.shape == (2,)
+        expect(good, case, f"{got!r} was returned, not a pair (latency, bandwidth)")
+        _expect_link(case, pair.astype(float), latency, bandwidth, ranks)
 
 
 def _untouched(comm):

@@ -14,7 +14,7 @@ def ring_steps(tables, counts, sent, texts):
     """
     ranks, moments = len(tables[0]), len(tables)
     panels = min(PANELS, moments)
-    shown = [round(panel * (moments - 1) / (panels - 1)) for panel in range(panels)]
+    shown = [round(panel * (moments - 1) / max(1, panels - 1)) for panel in range(panels)]
     rows = -(-len(shown) // 4)
     with styled():
         figure, grid = new_figure(rows, 4, height=0.7 + 1.85 * rows, squeeze=False)

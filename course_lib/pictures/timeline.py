@@ -25,13 +25,14 @@ def timeline(run):
         axes.set_yticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
         axes.set(
             xlabel=label("seconds", unit=unit),
-            xlim=(0, 1.01 * run.seconds / factor),
+            xlim=(0, 1.01 * run.seconds / factor or 1.0),
             ylim=(ranks - 0.4, -0.6),
         )
         axes.grid(visible=False, axis="y")
         world = label(run.world)
         axes.set_title(label("timeline_title", ranks=ranks, world=world, wait=shares.get("wait", 0.0)))
-        figure.legend(loc="outside lower center", ncols=5)
+        if shares:
+            figure.legend(loc="outside lower center", ncols=5)
         listed = ", ".join(f"{label(kind)} {share:.0%}" for kind, share in shares.items())
         seconds = seconds_text(run.seconds)
         alt = label("timeline_alt", ranks=ranks, world=world, seconds=seconds, shares=listed)

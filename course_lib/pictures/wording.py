@@ -5,14 +5,15 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from course_lib.pictures.units import SIZES, TIMES
 
+MOST = 1e24  # from here on with an exponent: Decimal has 28 digits, and nobody reads so many
+
 
 def number_text(x):
     """Three digits, whole from 100 on: "1,960", "12.5", "5", "0.05", "4.9e-5", "∞"."""
     if math.isinf(x):
         return "∞"
     if x and abs(x) < 1e-3:
-        mantissa, exponent = f"{x:.2e}".split("e")
-        return f"{_trimmed(mantissa)}e{int(exponent)}"
+        return _with_exponent(x)
     return _rounded(x, max(0, 2 - _exponent(x)))
 
 
@@ -25,7 +26,7 @@ def seconds_text(seconds):
     """Whole from 10 on, for times are seldom known better: "82 ms", "1.96 s"."""
     factor, name = next((unit for unit in TIMES if seconds >= unit[0]), TIMES[-1])
     value = seconds / factor
-    return f"{_rounded(value, 0) if value >= 10 else number_text(value)} {name}"
+    return f"{_rounded(value, 0) if 10 <= value < math.inf else number_text(value)} {name}"
 
 
 def bytes_text(nbytes):
@@ -45,7 +46,14 @@ def percent_text(share):
 
 
 def _rounded(x, digits):
+    if MOST <= abs(x) < math.inf:
+        return _with_exponent(x)
     return _trimmed(f"{Decimal(x).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}")
+
+
+def _with_exponent(x):
+    mantissa, exponent = f"{x:.2e}".split("e")
+    return f"{_trimmed(mantissa)}e{int(exponent)}"
 
 
 def _exponent(x):

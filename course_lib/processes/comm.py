@@ -2,6 +2,7 @@
 
 import time
 import zlib
+from collections import defaultdict, deque
 from contextlib import contextmanager
 
 import torch
@@ -35,11 +36,12 @@ class ProcessComm(Comm):
         self._background = Background()
         self._collectives = 0
         self._sent, self._taken = [0] * size, [0] * size
+        self._kept = defaultdict(deque)  # (source, tag) -> receives of payloads that have not come
 
     def send(self, array, to):
         start = time.monotonic()
         array, to = as_array(array), self._peer("to", to)
-        self._post(array, to)
+        self._post(*self._message(array), to)
         self.log.call("send", start, n_bytes(array), f"to {to}", to)
 
     def recv(self, source, out=None):
@@ -58,8 +60,9 @@ class ProcessComm(Comm):
     def sendrecv(self, array, to, source, out=None):
         start = time.monotonic()
         array, to, source = as_array(array), self._peer("to", to), self._peer("source", source)
+        message = self._message(array)  # before anything can land in `out`, which may share its memory
         arrival = self._expect(source, out)  # before the send: else a slow link turns half-duplex
-        self._post(array, to)
+        self._post(*message, to)
         self.log.call("send", start, n_bytes(array), f"to {to}", to)
         return self._arrived(start, arrival)
 
@@ -79,7 +82,8 @@ class ProcessComm(Comm):
             return result
 
         if not wait:
-            return Handle(self._background.submit(reduce), lambda: self._waiting(name, number=number))
+            future = self._background.submit(reduce)
+            return Handle(self._background, future, lambda: self._waiting(name, number=number))
         with self._waiting(name, number=number):
             self._background.drain()
             return reduce()
@@ -106,12 +110,20 @@ class ProcessComm(Comm):
         self._agree(-1, "meet")
         self._page.write(COMPUTING)
 
+    def settle(self):
+        """Wait for the collectives in flight; the error of one that nobody has waited for is raised."""
+        with self._waiting("all_reduce", number=self._collectives - 1):
+            self._background.drain()
+
     def counts(self):
         """Sends to each rank and collectives entered: from these the launcher sees who waits in vain."""
         return {"sent": self._sent, "collectives": self._collectives}
 
-    def _post(self, array, to):
-        envelope, payload = wire.envelope_of(array), wire.as_bytes(wire.host_copy(array))
+    def _message(self, array):
+        """What is sent for an array: its envelope, and a copy as bytes."""
+        return wire.envelope_of(array), wire.as_bytes(wire.host_copy(array))
+
+    def _post(self, envelope, payload, to):
         self._isend(envelope.header(), to, wire.HEADER_TAG)
         if len(payload):
             self._isend(payload, to, envelope.tag)
@@ -138,9 +150,24 @@ class ProcessComm(Comm):
         out = arrival.out
         directly = out is not None and wire.lands_directly(out)
         arrival.envelope, arrival.landing = envelope, out if directly else envelope.empty()
-        if n_bytes(arrival.landing):
+        if not n_bytes(arrival.landing):
+            return
+        kept = self._kept[arrival.source, envelope.tag]
+        if kept:  # it was posted earlier, so it takes the next payload of this description
+            arrival.landing, arrival.payload_work = kept.popleft()
+            arrival.kept = True
+        else:
             landing = wire.as_bytes(arrival.landing)
             arrival.payload_work = self._irecv(landing, arrival.source, envelope.tag)
+
+    def _lose(self, arrival, envelope):
+        """The arrival of a payload that does not fit; the receive posted for another is kept for that one."""
+        if arrival.payload_work is not None:
+            posted = arrival.landing, arrival.payload_work
+            self._kept[arrival.source, arrival.envelope.tag].appendleft(posted)
+        lost = _Arrival(arrival.source, None, arrival.header)
+        self._expect_payload(lost, envelope)
+        return lost
 
     def _arrived(self, start, arrival):
         """Wait for a message, record it and return its array; one that does not fit `out` is lost."""
@@ -148,15 +175,18 @@ class ProcessComm(Comm):
             arrival.header_work.wait()
         source, envelope = arrival.source, wire.open_header(arrival.header)
         fits = arrival.envelope is None or arrival.envelope.tag == envelope.tag
-        if arrival.envelope is None:
+        out = arrival.out
+        if not fits:
+            arrival = self._lose(arrival, envelope)
+        elif arrival.envelope is None:
             self._expect_payload(arrival, envelope)
-        if fits and arrival.payload_work is not None:
+        if arrival.payload_work is not None:
             arrival.payload_work.wait()
         self._taken[source] += 1
         self._page.write(COMPUTING)
         self.log.call("recv", start, n_bytes(arrival.landing), f"from {source}", source)
         if not fits:
-            check_out(arrival.out, str(envelope))
+            check_out(out, str(envelope))
         return self._unpack(arrival)
 
     def _unpack(self, arrival):
@@ -165,6 +195,8 @@ class ProcessComm(Comm):
             if landing is not out:
                 out[...] = landing
             return out
+        if arrival.kept:
+            landing = wire.host_copy(landing)  # it may be the `out` of an earlier call
         return landing.to(self.device) if arrival.envelope.kind == "cuda" else landing
 
     @contextmanager
@@ -211,3 +243,4 @@ class _Arrival:
         self.source, self.out = source, out
         self.header, self.header_work = header, header_work
         self.envelope = self.landing = self.payload_work = None
+        self.kept = False  # True if its payload's receive was posted for an earlier message

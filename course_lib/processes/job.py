@@ -36,6 +36,7 @@ def take_part(worker, ranks, timeout, backend):
     comm.meet()
     begin = time.monotonic()
     value = worker(comm)
+    comm.settle()
     finish = time.monotonic()
     gathered = [None] * size
     dist.all_gather_object(gathered, (value, comm.log, begin, finish), group=group)

@@ -3,6 +3,7 @@
 import os
 
 from course_lib import arguments, output, tracebacks
+from course_lib.errors import RankError
 from course_lib.processes import job, log
 from course_lib.processes.folder import RankFiles, read_output, run_folder
 from course_lib.processes.interrupts import Interrupts
@@ -12,16 +13,17 @@ from course_lib.processes.task import Task
 from course_lib.run import Run
 
 MAX_RANKS = 64  # processes, all on this machine
+MAX_TIMEOUT = 86_400  # seconds, a day
 BACKENDS = ("gloo", "nccl")
 
 
 def launch(worker, ranks, *, timeout=30, backend=None, live=False, debug=False, threads=None):
     """Run worker(comm) in `ranks` real processes joined by torch.distributed and return a Run.
 
-    timeout: seconds from the common start. backend: "gloo" or "nccl"; None takes NCCL for CUDA tensors if
-    there is a GPU for each rank. live: show output as it comes. debug: PyTorch's own checks of direct dist.*
-    calls. threads: a rank's, max(1, cores // ranks) if None. The worker and what it refers to are sent by
-    cloudpickle, so it may be defined in a cell. In a job of torchrun its processes are the ranks.
+    timeout: seconds from the common start, a day at most. backend: "gloo" or "nccl"; None takes NCCL for CUDA
+    tensors if there is a GPU for each rank. live: show output as it comes. debug: PyTorch's own checks of
+    direct dist.* calls. threads: a rank's, max(1, cores // ranks) if None. The worker and what it refers to
+    are sent by cloudpickle, so it may be defined in a cell. In a job of torchrun its processes are the ranks.
     Raises TypeError or ValueError for a bad argument before any process starts; RankError names the rank
     that raised, was killed, left, or was waited for in vain. No process outlives the call.
     """
@@ -40,7 +42,7 @@ def launch(worker, ranks, *, timeout=30, backend=None, live=False, debug=False, 
             if not live:
                 output.replay(printed)
     trace = log.merge([result.log for result in results], [begin] * ranks, [each.finish for each in results])
-    values = [unpack(result.value) for result in results]
+    values = [_value(rank, result.value) for rank, result in enumerate(results)]
     return Run("real", values, max(trace.finish), printed, trace)
 
 
@@ -51,7 +53,10 @@ def _checked(worker, ranks, timeout, backend):
     if backend is not None:
         arguments.one_of("backend", backend, BACKENDS)
     ranks = arguments.whole_number("ranks", ranks, 1, MAX_RANKS)
-    return ranks, arguments.real_number("timeout", timeout, inclusive=False)
+    seconds = arguments.real_number("timeout", timeout, inclusive=False)
+    if seconds > MAX_TIMEOUT:
+        raise ValueError(f"timeout must be at most {MAX_TIMEOUT} seconds, a day; got {timeout!r}")
+    return ranks, seconds
 
 
 def _task(worker, ranks, timeout, backend, debug, threads):
@@ -60,6 +65,16 @@ def _task(worker, ranks, timeout, backend, debug, threads):
     threads = max(1, _cores() // ranks) if threads is None else arguments.whole_number("threads", threads, 1)
     sources, environment = tracebacks.cell_sources(), dict(os.environ)
     return Task(ranks, pack_worker(worker), environment, sources, threads, backend, timeout, debug)
+
+
+def _value(rank, packed):
+    """A rank's result; what it consists of may be unknown to this process, or refuse to be made anew."""
+    __tracebackhide__ = True
+    try:
+        return unpack(packed)
+    except Exception as error:
+        text = f"rank {rank} finished, but its result cannot be read here: {type(error).__name__}: {error}"
+        raise RankError(rank, "raised", text) from None
 
 
 def _refuse_shared_gpus(ranks):

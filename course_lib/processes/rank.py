@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 
 from course_lib import tracebacks
 from course_lib.errors import RankError
@@ -66,6 +67,7 @@ def _work(rank, task, comm, connection):
     begin = time.monotonic()
     _report(connection, ("ready", begin))
     value = worker(comm)
+    comm.settle()
     finish = time.monotonic()
     try:
         packed = pack_result(value)
@@ -149,14 +151,20 @@ def _failure(rank, error):
     """What the launcher is told of an error: rank, reason, headline, details."""
     if isinstance(error, RankError):
         return error.rank, error.reason, str(error)
-    headline = f"rank {rank} raised {type(error).__name__}: {error}"
-    return rank, "raised", headline, tracebacks.worker_traceback(error)
+    details = tracebacks.worker_traceback(error)
+    if isinstance(error, SystemExit):
+        return rank, "left", f"rank {rank} left without a result (exit code {error.code})", details
+    headline = f"rank {rank} raised {type(error).__name__}"
+    with suppress(Exception):  # an error may fail to say what it is
+        headline = f"{headline}: {error}"
+    return rank, "raised", headline, details
 
 
 def _report(connection, *messages):
     """Tell the launcher, after all that was printed; bytes are sent as they are, the rest pickled."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # the worker may have closed or replaced it
+            stream.flush()
     if os.name == "posix":
         ctypes.CDLL(None).fflush(None)  # C's own buffers
     try:

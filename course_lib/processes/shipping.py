@@ -50,7 +50,7 @@ class _WorkerPickler(cloudpickle.Pickler):
 
 
 class _ResultPickler(cloudpickle.Pickler):
-    """Neither a tensor's GPU nor the graph behind it leaves the rank."""
+    """Neither a tensor's GPU, nor the graph behind it, nor what it is a view of leaves the rank."""
 
     def reducer_override(self, obj):
         torch = sys.modules.get("torch")
@@ -58,7 +58,15 @@ class _ResultPickler(cloudpickle.Pickler):
             return torch.nn.Parameter, (obj.detach().cpu(), obj.requires_grad)
         if torch is not None and type(obj) is torch.Tensor and (obj.is_cuda or not obj.is_leaf):
             return _identity, (obj.detach().cpu(),)
+        if torch is not None and type(obj) is torch.Tensor and _is_part(obj):
+            return _identity, (obj.detach().clone().requires_grad_(obj.requires_grad),)
         return super().reducer_override(obj)
+
+
+def _is_part(tensor):
+    """True if the memory behind a tensor, which would be pickled as a whole, is larger than the tensor."""
+    strided = str(tensor.layout) == "torch.strided"
+    return strided and tensor.untyped_storage().nbytes() > tensor.nbytes
 
 
 def _identity(obj):
