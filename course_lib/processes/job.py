@@ -1,5 +1,6 @@
 """A launch inside a job of torchrun: the processes are there already, here or on other machines."""
 
+import atexit
 import os
 import time
 
@@ -31,6 +32,8 @@ def take_part(worker, ranks, timeout, backend):
             f"ranks={ranks}, but this torchrun job has {size}: start it with as many "
             "(--nnodes times --nproc-per-node), or pass ranks=int(os.environ['WORLD_SIZE'])"
         )
+    if not dist.is_initialized():
+        atexit.register(_leave)
     device, group = connect(local_rank, local_size, backend, timeout)
     comm = ProcessComm(rank, size, device, group, _NoPage())
     comm.meet()
@@ -40,9 +43,18 @@ def take_part(worker, ranks, timeout, backend):
     finish = time.monotonic()
     gathered = [None] * size
     dist.all_gather_object(gathered, (value, comm.log, begin, finish), group=group)
+    comm.meet()  # nobody leaves while others still listen
     values, logs, begins, finishes = zip(*gathered, strict=True)
     trace = log.merge(logs, begins, finishes)
     return Run("real", list(values), max(trace.finish), [""] * size, trace)
+
+
+def _leave():
+    """Take the groups down while the interpreter is whole; at its end that may wait for ranks now gone."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 class _NoPage:
