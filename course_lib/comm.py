@@ -66,9 +66,6 @@ class Comm(ABC):
             raise ValueError(f"{name}={peer} is this rank itself; a message goes to another rank")
         return peer
 
-    def _reducible(self, array, op):
-        return reducible(array, op)
-
 
 def reducible(array, op):
     """`array` as something that `op` can reduce, or an error that says why not."""

@@ -29,7 +29,7 @@ import numpy as np
 from course_lib import arguments, output
 from course_lib.arrays import alike, as_array, copy_of, describe, fill
 from course_lib.collectives import ring_all_reduce
-from course_lib.comm import Comm, check_out
+from course_lib.comm import Comm, check_out, reducible
 from course_lib.errors import RankError
 from course_lib.link import Link
 from course_lib.run import Run
@@ -369,7 +369,7 @@ class SimulatedComm(Comm):
         return self._recv(source, out)[1]
 
     def all_reduce(self, array, op="sum", wait=True):
-        array = self._reducible(array, op)
+        array = reducible(array, op)
         name = f"all_reduce {op}"
         channel, start = self._open_channel(name, f"{name} of {describe(array)}")
         mine = copy_of(array)

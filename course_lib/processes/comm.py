@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from course_lib import arguments
 from course_lib.arrays import as_array, copy_of, describe, is_tensor, n_bytes
-from course_lib.comm import Comm, check_out
+from course_lib.comm import Comm, check_out, reducible
 from course_lib.errors import RankError
 from course_lib.processes import wire
 from course_lib.processes.background import Background, Handle
@@ -67,7 +67,7 @@ class ProcessComm(Comm):
         return self._arrived(start, arrival)
 
     def all_reduce(self, array, op="sum", wait=True):
-        array = self._reducible(array, op)
+        array = reducible(array, op)
         name, start, result = f"all_reduce {op}", time.monotonic(), copy_of(array)
         number = self._count_collective()
 
