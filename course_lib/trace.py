@@ -55,7 +55,7 @@ class Trace:
     """The record of one run."""
 
     def __init__(self, ranks):
-        self.finish = [0.0] * ranks  # when each rank's worker, and its collectives in the background, had ended
+        self.finish = [0.0] * ranks  # when each rank and its background collectives had ended
         self.stop = array("d")  # when each message had arrived, apart from its row since it is known later
         self._messages = bytearray()
         self._calls = bytearray()
