@@ -2,7 +2,19 @@
 
 import numpy as np
 
-from course_lib.exercises.report import WORKER_COUNTS, checked, expect, expect_numbers, run_attempt, workers
+from course_lib.exercises.report import (
+    WORKER_COUNTS,
+    checked,
+    collectives,
+    expect,
+    expect_arrays,
+    expect_received,
+    gradient_cases,
+    largest_message,
+    on_copies,
+    run_attempt,
+    workers,
+)
 
 SIZES = (1, 4, 5)
 
@@ -26,43 +38,17 @@ def check_epoch_batches(epoch_batches):
 
 
 def _server_mean(server_mean):
-    for ranks in WORKER_COUNTS:
-        for size in SIZES:
-            case = f"{workers(ranks)}, gradients of length {size}"
-            inputs = [np.random.default_rng([ranks, size, rank]).normal(size=size) for rank in range(ranks)]
-
-            def worker(comm, inputs=inputs, case=case):
-                mine = inputs[comm.rank].copy()
-                mean = server_mean(comm, mine)
-                expect(
-                    np.array_equal(mine, inputs[comm.rank]),
-                    case,
-                    "the worker's own gradient was changed; add into a copy",
-                )
-                return mean
-
-            run = run_attempt(case, worker, ranks)
-            _expect_equal(case, run.values, np.mean(inputs, axis=0))
-            collective = any(span.kind == "collective" for span in run.spans)
-            expect(not collective, case, "a collective was used; send and recv are enough")
-            _expect_star(case, run.messages, ranks, 8 * size)
-
-
-def _expect_arrays(case, values, wanted):
-    """Every rank's value is an array of numbers, of the shape of `wanted`."""
-    for rank, value in enumerate(values):
-        expect(
-            isinstance(value, np.ndarray), case, f"rank {rank} returned {type(value).__name__}, not an array"
-        )
-        expect(
-            value.shape == wanted.shape, case, f"rank {rank} returned shape {value.shape}, not {wanted.shape}"
-        )
-        expect_numbers(case, rank, value)
+    changed = "the worker's own gradient was changed; add into a copy"
+    for case, inputs in gradient_cases(SIZES):
+        run = run_attempt(case, on_copies(server_mean, inputs, case, changed), len(inputs))
+        _expect_equal(case, run.values, np.mean(inputs, axis=0))
+        expect(collectives(run) == 0, case, "a collective was used; send and recv are enough")
+        _expect_star(case, run.messages, len(inputs), inputs[0].nbytes)
 
 
 def _expect_equal(case, values, wanted):
     """Every rank's value is `wanted`, and all are the same to the last bit."""
-    _expect_arrays(case, values, wanted)
+    expect_arrays(case, values, wanted.shape)
     for rank, value in enumerate(values):
         if not np.allclose(value, wanted, rtol=1e-12, atol=1e-12):
             hint = _ratio(values, wanted)
@@ -97,29 +83,26 @@ def _expect_star(case, messages, ranks, nbytes):
             case,
             f"{message.source} → {message.target} carried {message.nbytes} bytes, a gradient has {nbytes}",
         )
-        expect(message.stop == message.stop, case, f"nobody received {message.source} → {message.target}")
+    expect_received(case, messages)
 
 
 def _weighted(global_gradient):
+    changed = "the worker's own gradient was changed; multiply a copy"
     for ranks in WORKER_COUNTS:
         case = workers(ranks)
         rng = np.random.default_rng(ranks)
         counts = rng.integers(1, 9, size=ranks)
         parts = [rng.normal(size=(count, 3)) for count in counts]
 
-        def worker(comm, parts=parts, case=case):
-            local = parts[comm.rank].mean(axis=0)
-            kept = local.copy()
-            value = global_gradient(comm, local, len(parts[comm.rank]))
-            expect(
-                np.array_equal(local, kept), case, "the worker's own gradient was changed; multiply a copy"
-            )
-            return value
+        means = [part.mean(axis=0) for part in parts]
 
-        run = run_attempt(case, worker, ranks)
+        def attempt(comm, local, counts=counts):
+            return global_gradient(comm, local, int(counts[comm.rank]))
+
+        run = run_attempt(case, on_copies(attempt, means, case, changed), ranks)
         wanted = np.concatenate(parts).mean(axis=0)
-        _expect_arrays(case, run.values, wanted)
-        plain = np.mean([part.mean(axis=0) for part in parts], axis=0)
+        expect_arrays(case, run.values, wanted.shape)
+        plain = np.mean(means, axis=0)
         got = run.values[0]
         if ranks > 1 and np.allclose(got, plain):
             expect(False, case, f"{got} is the plain mean of means; shards of {counts} samples need weights")
@@ -131,9 +114,9 @@ def _weighted(global_gradient):
             "divided by this rank's count; divide by the count of all ranks",
         )
         _expect_equal(case, run.values, wanted)
-        rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
+        rounds = collectives(run)
         expect(rounds <= 2, case, f"{rounds} collectives were used; two are enough, and one can do it")
-        carried = max((message.nbytes for message in run.messages), default=0)
+        carried = largest_message(run)
         expect(carried <= 4 * 8, case, f"a message carried {carried} bytes: send sums, not samples")
 
 

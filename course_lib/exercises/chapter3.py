@@ -2,7 +2,17 @@
 
 import numpy as np
 
-from course_lib.exercises.report import WORKER_COUNTS, checked, expect, expect_numbers, run_attempt, workers
+from course_lib.exercises.report import (
+    WORKER_COUNTS,
+    checked,
+    collectives,
+    expect,
+    expect_arrays,
+    expect_received,
+    largest_message,
+    run_attempt,
+    workers,
+)
 
 SIZES = (1, 4, 5)
 MOST_BYTES = 64  # of a message in exercise 3.3: room for any fingerprint, not for the parameters
@@ -85,11 +95,11 @@ def _expect_step(case, values, starts, gradients, lr=0.25):
 
 
 def _expect_one_all_reduce(case, run, ranks, nbytes):
-    rounds = sum(span.kind == "collective" and span.rank == 0 for span in run.spans)
+    rounds = collectives(run)
     expect(rounds <= 1, case, f"{rounds} collectives were used; one all-reduce is enough")
     sent, enough = sum(message.nbytes for message in run.messages), 2 * (ranks - 1) * nbytes
     expect(sent <= enough, case, f"{sent} bytes were sent in all; {enough} are enough")
-    _expect_received(case, run)
+    expect_received(case, run.messages)
 
 
 # --- 3.2
@@ -115,7 +125,7 @@ def _same_start(same_start):
                 case,
                 f"{sent} bytes were sent in all; one copy to each other rank is {enough}",
             )
-            _expect_received(case, run)
+            expect_received(case, run.messages)
 
 
 def _expect_first(case, values, starts):
@@ -170,13 +180,13 @@ def _expect_verdicts(agrees, case, ranks, theta, strange, odd):
             case,
             f"rank {rank} says {bool(verdict)}; compared with rank 0, bit for bit, it is {right}",
         )
-    most = max((message.nbytes for message in run.messages), default=0)
+    most = largest_message(run)
     expect(
         most <= MOST_BYTES,
         case,
         f"a message carried {most} bytes; send a fingerprint, {MOST_BYTES} bytes at most",
     )
-    _expect_received(case, run)
+    expect_received(case, run.messages)
 
 
 # --- 3.4
@@ -203,7 +213,7 @@ def _local_sgd(local_sgd):
             if steps % every and ranks > 1:
                 left = np.allclose(values, last_round_alone)
                 expect(not left, case, "the last steps were not averaged: average once more at the end")
-            rounds = sum(span.kind == "collective" and span.rank == 0 for span in run.spans)
+            rounds = collectives(run)
             enough = -(-steps // every)
             expect(
                 rounds == enough or ranks == 1,
@@ -258,15 +268,5 @@ def _drawn(ranks, size, seed):
 
 def _arrays(case, values, shape):
     """The ranks' values as one array, or a report of the first that is not an array of that shape."""
-    for rank, value in enumerate(values):
-        kind = type(value).__name__
-        expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
-        expect(value.shape == shape, case, f"rank {rank} returned shape {value.shape}, not {shape}")
-        expect_numbers(case, rank, value)
+    expect_arrays(case, values, shape)
     return np.array(values)
-
-
-def _expect_received(case, run):
-    for message in run.messages:
-        lost = f"nobody received {message.source} → {message.target}"
-        expect(message.stop == message.stop, case, lost)

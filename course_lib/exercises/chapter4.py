@@ -5,8 +5,13 @@ import numpy as np
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
+    collectives,
     expect,
-    expect_numbers,
+    expect_arrays,
+    expect_received,
+    gradient_cases,
+    largest_message,
+    on_copies,
     real_array,
     run_attempt,
     workers,
@@ -33,34 +38,15 @@ def check_reduce_layers(reduce_layers):
 
 
 def _chain(chain_mean):
-    for ranks in WORKER_COUNTS:
-        for size in SIZES:
-            case = f"{workers(ranks)}, gradients of length {size}"
-            inputs = [np.random.default_rng([ranks, size, rank]).normal(size=size) for rank in range(ranks)]
-
-            def worker(comm, inputs=inputs, case=case):
-                mine = inputs[comm.rank].copy()
-                mean = chain_mean(comm, mine)
-                expect(
-                    np.array_equal(mine, inputs[comm.rank]), case, "array itself was changed; add into a copy"
-                )
-                return mean
-
-            run = run_attempt(case, worker, ranks)
-            _expect_arrays(case, run.values, (size,))
-            collectives = any(span.kind == "collective" for span in run.spans)
-            expect(not collectives, case, "a collective was called; comm.send and comm.recv are all you need")
-            _expect_line(case, run.messages, ranks, 8 * size)
-            _expect_mean(case, run.values, inputs)
-
-
-def _expect_arrays(case, values, shape):
-    for rank, value in enumerate(values):
-        kind = type(value).__name__
-        expect(isinstance(value, np.ndarray | np.generic), case, f"rank {rank} returned {kind}, not an array")
-        got = np.shape(value)
-        expect(got == shape, case, f"rank {rank} returned shape {got}, not {shape}")
-        expect_numbers(case, rank, value)
+    changed = "array itself was changed; add into a copy"
+    for case, inputs in gradient_cases(SIZES):
+        run = run_attempt(case, on_copies(chain_mean, inputs, case, changed), len(inputs))
+        expect_arrays(case, run.values, inputs[0].shape)
+        expect(
+            collectives(run) == 0, case, "a collective was called; comm.send and comm.recv are all you need"
+        )
+        _expect_line(case, run.messages, len(inputs), inputs[0].nbytes)
+        _expect_mean(case, run.values, inputs)
 
 
 def _expect_line(case, messages, ranks, nbytes):
@@ -75,9 +61,7 @@ def _expect_line(case, messages, ranks, nbytes):
             f"{source} → {target} carried {message.nbytes} bytes, a gradient has {nbytes}: "
             "add before you pass on, and send whole arrays",
         )
-        expect(
-            message.stop == message.stop, case, f"nobody received what rank {source} sent to rank {target}"
-        )
+    expect_received(case, messages)
     for low in range(ranks - 1):
         for pair, way in (((low, low + 1), "up"), ((low + 1, low), "back down")):
             count = pairs.count(pair)
@@ -135,11 +119,11 @@ def _scaled(scaled_loss):
         wanted = [ranks * losses.sum() / len(samples) for losses in mine]
         values = _as_numbers(case, run.values)
         _expect_scaled(case, values, wanted, mine, samples)
-        carried = max((message.nbytes for message in run.messages), default=0)
+        carried = largest_message(run)
         expect(
             carried <= 8, case, f"a message carried {carried} bytes: only the count of losses needs to travel"
         )
-        rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
+        rounds = collectives(run)
         expect(rounds <= 1, case, f"{rounds} collectives were used; one, for the count, is enough")
 
 
@@ -240,6 +224,6 @@ def _expect_layers(case, values, inputs, shapes):
 
 
 def _expect_one_collective(case, run):
-    rounds = len([span for span in run.spans if span.rank == 0 and span.kind == "collective"])
+    rounds = collectives(run)
     expect(rounds > 0, case, "no all-reduce was used; flatten the layers and pass them to comm.all_reduce")
     expect(rounds == 1, case, f"{rounds} all-reduces were used; join the layers into one array first")

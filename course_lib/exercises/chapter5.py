@@ -11,7 +11,10 @@ from course_lib.exercises.report import (
     Report,
     checked,
     expect,
-    expect_numbers,
+    expect_arrays,
+    expect_received,
+    not_attempted,
+    on_copies,
     real_array,
     run_attempt,
     workers,
@@ -130,7 +133,9 @@ def _ring(ring):
             rng = np.random.default_rng([ranks, size])
             inputs = list(rng.integers(1, 1000, size=(ranks, size)).astype(float))  # whole: sums are exact
             values, sent = _attempt(ring, case, inputs)
-            _expect_arrays(case, values, inputs)
+            for rank, value in enumerate(values):
+                expect(value is not None, case, f"rank {rank} returned None: is a return missing?")
+            expect_arrays(case, values, inputs[0].shape)
             _expect_chunks(case, sent, inputs)
             if not all(np.array_equal(value, np.sum(inputs, axis=0)) for value in values):
                 expect(False, case, _wrong_value(values, sent, inputs))
@@ -141,8 +146,8 @@ def _ring(ring):
 def _attempt(ring, case, inputs):
     """What each rank returned, and what it sent."""
 
-    def worker(comm):
-        watched, mine = Watched(comm), inputs[comm.rank].copy()
+    def watch(comm, mine):
+        watched = Watched(comm)
         try:
             value = ring(watched, mine)
         except NotImplementedError:
@@ -150,26 +155,12 @@ def _attempt(ring, case, inputs):
             raise
         if value is Ellipsis:
             raise NotImplementedError
-        changed = "the worker's own array was changed; start with total = array.copy()"
-        expect(np.array_equal(mine, inputs[comm.rank]), case, changed)
         return value, watched.sent
 
-    run = run_attempt(case, worker, len(inputs))
-    lost = [message for message in run.messages if message.stop != message.stop]
-    if lost:
-        what = f"nobody received what rank {lost[0].source} sent to rank {lost[0].target}"
-        expect(False, case, f"{what}: one receive for each send")
+    changed = "the worker's own array was changed; start with total = array.copy()"
+    run = run_attempt(case, on_copies(watch, inputs, case, changed), len(inputs))
+    expect_received(case, run.messages)
     return zip(*run.values, strict=True)
-
-
-def _expect_arrays(case, values, inputs):
-    for rank, value in enumerate(values):
-        expect(value is not None, case, f"rank {rank} returned None: is a return missing?")
-        kind = type(value).__name__
-        expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
-        shape = f"rank {rank} returned shape {value.shape}, not {inputs[0].shape}"
-        expect(value.shape == inputs[0].shape, case, shape)
-        expect_numbers(case, rank, value)
 
 
 def _expect_chunks(case, sent, inputs):
@@ -305,16 +296,12 @@ def _link(link_from_two):
         seconds = laws.ring_time(nbytes, ranks, bandwidth, latency)
         got = run_attempt(case, lambda _, a=(nbytes, seconds, ranks): (link_from_two(*a),), 1).values[0][0]
         if got is Ellipsis:
-            run_attempt(case, _untouched, 1)
+            not_attempted()
         expect(got is not None, case, "None was returned: is a return missing?")
         pair = real_array(got)
         good = pair is not None and pair.shape == (2,)
         expect(good, case, f"{got!r} was returned, not a pair (latency, bandwidth)")
         _expect_link(case, pair.astype(float), latency, bandwidth, ranks)
-
-
-def _untouched(comm):
-    raise NotImplementedError
 
 
 def _expect_link(case, got, latency, bandwidth, ranks):

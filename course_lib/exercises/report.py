@@ -1,23 +1,16 @@
-"""What a checker says, and how it runs a learner's worker."""
+"""What a checker says, how it runs a learner's worker, and what checks of several chapters share."""
 
-import sys
-import time
-from contextlib import contextmanager
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from course_lib.errors import RankError
+from course_lib.exercises.limits import StillRunning, limited
 from course_lib.labels import label
-from course_lib.simulator import SimulatedComm, simulate
-from course_lib.tracebacks import LIBRARY
+from course_lib.simulator import simulate
 
 WORKER_COUNTS = (1, 2, 3, 4, 7)
-MOST_LINES, MOST_CALLS, MOST_SECONDS = 1_000_000, 20_000, 5  # of an attempt, before it counts as endless
-CALLS = {
-    getattr(SimulatedComm, name).__code__
-    for name in ("send", "recv", "recv_any", "sendrecv", "all_reduce", "broadcast", "barrier", "compute")
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,8 +35,9 @@ class _NotAttempted(Exception):
     """An untouched stub; the argument is the key of what to say."""
 
 
-class StillRunning(BaseException):
-    """The limit that an attempt has reached; no Exception, for a learner's loop may catch those."""
+def not_attempted():
+    """End the check: the stub is untouched."""
+    raise _NotAttempted("not_attempted")
 
 
 def workers(count):
@@ -85,36 +79,52 @@ def run_attempt(case, worker, ranks, **options):
     return run
 
 
-@contextmanager
-def limited():
-    """Raise StillRunning in a learner's code once it has run for too many lines, calls of comm or seconds.
+def gradient_cases(sizes):
+    """Yield (case, inputs) for all worker counts and sizes: what it is called, a drawn gradient a rank."""
+    for ranks in WORKER_COUNTS:
+        for size in sizes:
+            case = f"{workers(ranks)}, gradients of length {size}"
+            seeds = [[ranks, size, rank] for rank in range(ranks)]
+            yield case, [np.random.default_rng(seed).normal(size=size) for seed in seeds]
 
-    A trace function is the thread's, so this one sees all simulated workers, each in its greenlet.
-    """
-    before, lines, calls, stop = sys.gettrace(), 0, 0, time.monotonic() + MOST_SECONDS
 
-    def enter(frame, event, argument):
-        nonlocal calls
-        if frame.f_code in CALLS:
-            calls += 1
-            if calls > MOST_CALLS:
-                raise StillRunning(f"{MOST_CALLS:,} calls of comm")
-        return None if frame.f_code.co_filename.startswith(LIBRARY) else watch
+def on_copies(function, inputs, case, changed):
+    """A worker that returns function(comm, a copy of its rank's input); the check ends if it changed that."""
 
-    def watch(frame, event, argument):
-        nonlocal lines
-        lines += event == "line"
-        if lines >= MOST_LINES:
-            raise StillRunning(f"{MOST_LINES:,} lines")
-        if lines % 16 == 0 and time.monotonic() > stop:
-            raise StillRunning(f"{MOST_SECONDS} seconds")
-        return watch
+    def worker(comm):
+        mine = inputs[comm.rank].copy()
+        value = function(comm, mine)
+        expect(np.array_equal(mine, inputs[comm.rank]), case, changed)
+        return value
 
-    sys.settrace(enter)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
+    return worker
+
+
+def collectives(run):
+    """How many collectives a rank took part in; the most of all ranks."""
+    counts = Counter(span.rank for span in run.spans if span.kind == "collective")
+    return max(counts.values(), default=0)
+
+
+def largest_message(run):
+    """Bytes; 0 if none was sent."""
+    return max((message.nbytes for message in run.messages), default=0)
+
+
+def expect_received(case, messages):
+    """Every message has found its receiver; else the check ends."""
+    for message in messages:
+        lost = f"nobody received what rank {message.source} sent to rank {message.target}"
+        expect(message.stop == message.stop, case, f"{lost}: one receive for each send")
+
+
+def expect_arrays(case, values, shape):
+    """Every rank's value is an array of that shape, of real numbers without NaN; else the check ends."""
+    for rank, value in enumerate(values):
+        kind = type(value).__name__
+        expect(isinstance(value, np.ndarray), case, f"rank {rank} returned {kind}, not an array")
+        expect(value.shape == shape, case, f"rank {rank} returned shape {value.shape}, not {shape}")
+        expect_numbers(case, rank, value)
 
 
 def real_array(value):

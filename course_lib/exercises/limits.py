@@ -1,0 +1,50 @@
+"""An end to attempts that have none: a loop that goes on, a message too many."""
+
+import sys
+import time
+from contextlib import contextmanager
+
+from course_lib.simulator import SimulatedComm
+from course_lib.tracebacks import LIBRARY
+
+MOST_LINES, MOST_CALLS, MOST_SECONDS = 1_000_000, 20_000, 5  # of an attempt, before it counts as endless
+CALLS = {
+    getattr(SimulatedComm, name).__code__
+    for name in ("send", "recv", "recv_any", "sendrecv", "all_reduce", "broadcast", "barrier", "compute")
+}
+
+
+class StillRunning(BaseException):
+    """The limit that an attempt has reached; no Exception, for a learner's loop may catch those."""
+
+
+@contextmanager
+def limited():
+    """Raise StillRunning in a learner's code once it has run for too many lines, calls of comm or seconds.
+
+    A trace function is the thread's, so this one sees all simulated workers, each in its greenlet.
+    """
+    before, lines, calls, stop = sys.gettrace(), 0, 0, time.monotonic() + MOST_SECONDS
+
+    def enter(frame, event, argument):
+        nonlocal calls
+        if frame.f_code in CALLS:
+            calls += 1
+            if calls > MOST_CALLS:
+                raise StillRunning(f"{MOST_CALLS:,} calls of comm")
+        return None if frame.f_code.co_filename.startswith(LIBRARY) else watch
+
+    def watch(frame, event, argument):
+        nonlocal lines
+        lines += event == "line"
+        if lines >= MOST_LINES:
+            raise StillRunning(f"{MOST_LINES:,} lines")
+        if lines % 16 == 0 and time.monotonic() > stop:
+            raise StillRunning(f"{MOST_SECONDS} seconds")
+        return watch
+
+    sys.settrace(enter)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
