@@ -59,6 +59,13 @@ class Comm(ABC):
     def compute(self, seconds):
         """Be busy for `seconds`: advances the virtual clock, or really takes that long."""
 
+    @abstractmethod
+    def time(self):
+        """Seconds since the common start of the run: the virtual clock, or the wall clock.
+
+        It is the clock of run.seconds and run.spans. The virtual one stands still while a rank only asks.
+        """
+
     def _peer(self, name, rank):
         """Another rank's number, checked."""
         peer = whole_number(name, rank, 0, self.size - 1)

@@ -406,6 +406,10 @@ class SimulatedComm(Comm):
         simulation.pause()
         simulation.trace.add_call(self.rank, "compute", start, simulation.now, 0, "")
 
+    def time(self):
+        self._enter()
+        return self._simulation.now
+
     def close(self):
         """Refuse all further calls."""
         self._task = None

@@ -395,6 +395,22 @@ def test_spans_and_messages_share_one_clock():
 
 
 @pytest.mark.fast
+def test_time_is_the_clock_of_the_spans():
+    def worker(comm):
+        seen = [comm.time()]
+        comm.compute(0.01 * (1 + comm.rank))
+        seen.append(comm.time())
+        comm.barrier()
+        return [*seen, comm.time()]
+
+    run = launch(worker, 3)
+    for rank, (begin, computed, met) in enumerate(run.values):
+        _, compute, *others = [span for span in run.spans if span.rank == rank]  # the first: up to the call
+        (barrier,) = [span for span in others if span.kind == "collective"]
+        assert 0 <= begin <= compute.start < compute.stop <= computed <= barrier.stop <= met <= run.seconds
+
+
+@pytest.mark.fast
 def test_output_is_kept_apart_and_shown_in_rank_order(capfd):  # C04
     def worker(comm):
         time.sleep(0.1 * (comm.size - comm.rank))
@@ -885,15 +901,21 @@ def test_a_launch_joins_the_torchrun_job_that_it_is_in(tmp_path):
         from course_lib.collectives import ring_all_reduce
 
         def worker(comm):
+            before = comm.time()
             ours, theirs = ring_all_reduce(comm, np.ones(5)), comm.all_reduce(np.ones(5))
+            times.append((before, comm.time()))
             return comm.rank, float(ours[0]), float(theirs[0])
 
         for _ in range(2):
+            times = []
             run = launch(worker, ranks=2)
+        ((before, after),) = times
+        _, *calls = [span for span in run.spans if span.rank == int(os.environ["RANK"])]
+        in_time = 0 <= before <= calls[0].start and calls[-2].stop <= after <= run.seconds
         try:
             launch(worker, ranks=3)
         except ValueError as error:
-            said = f"{run.values} {len(run.messages)} {run.seconds > 0} {error}".partition(":")[0]
+            said = f"{run.values} {len(run.messages)} {in_time} {error}".partition(":")[0]
             # One write: both ranks share this pipe, and print would hand over the pieces one by one.
             os.write(1, (said + "\\n").encode())
         """,

@@ -249,6 +249,29 @@ def test_no_rank_is_ever_behind():
     assert log == sorted(log)
 
 
+def test_time_is_the_clock_of_the_spans():
+    def worker(comm):
+        seen = [comm.time()]
+        comm.compute(1.0 + comm.rank)
+        seen.append(comm.time())
+        if comm.rank == 0:
+            comm.send(np.zeros(10), 1)
+        else:
+            comm.recv(0)
+        seen.append(comm.time())
+        comm.barrier()
+        return [*seen, comm.time(), comm.time()]
+
+    run = simulate(worker, 2, speeds=[1.0, 0.5])
+    for rank, (begin, computed, passed, met, again) in enumerate(run.values):
+        spans = [span for span in run.spans if span.rank == rank]
+        (compute,) = [span for span in spans if span.kind == "compute"]
+        (passing,) = [span for span in spans if span.kind in ("send", "recv")]
+        assert (begin, computed) == (compute.start, compute.stop) == (0.0, (1.0, 4.0)[rank])
+        assert (passed, met) == (passing.stop, spans[-1].stop) and again == met
+    assert max(values[-1] for values in run.values) == run.seconds
+
+
 def test_a_thousand_ranks():
     def worker(comm):
         comm.barrier()
@@ -582,7 +605,12 @@ def test_comm_of_another_rank_is_refused():
 
 def test_comm_is_refused_when_the_run_is_over():
     run = simulate(lambda comm: comm, 2)
-    for call in (lambda comm: comm.compute(1), lambda comm: comm.recv(1), lambda comm: comm.barrier()):
+    for call in (
+        lambda comm: comm.compute(1),
+        lambda comm: comm.recv(1),
+        lambda comm: comm.barrier(),
+        lambda comm: comm.time(),
+    ):
         with pytest.raises(RuntimeError, match="over"):
             call(run.values[0])
 

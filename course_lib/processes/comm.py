@@ -30,6 +30,7 @@ class ProcessComm(Comm):
         super().__init__(rank, size)
         self.device = device
         self.log = Log()
+        self.begin = None  # the common start by this host's clock, once the ranks have met
         self._group = group
         self._page = page
         self._outbox = Outbox()
@@ -105,10 +106,15 @@ class ProcessComm(Comm):
         time.sleep(arguments.real_number("seconds", seconds))
         self.log.call("compute", start)
 
+    def time(self):
+        return time.monotonic() - self.begin
+
     def meet(self):
-        """Wait for all ranks; not recorded."""
-        self._agree(-1, "meet")
+        """Wait for all ranks; returns when the last one came, if all go by one clock. Not recorded."""
+        came = torch.tensor([time.monotonic()], dtype=torch.float64)
+        dist.all_reduce(came, dist.ReduceOp.MAX, group=self._group)
         self._page.write(COMPUTING)
+        return came.item()
 
     def settle(self):
         """Wait for the collectives in flight; the error of one that nobody has waited for is raised."""

@@ -37,12 +37,12 @@ def take_part(worker, ranks, timeout, backend):
     device, group = connect(local_rank, local_size, backend, timeout)
     comm = ProcessComm(rank, size, device, group, _NoPage())
     comm.meet()
-    begin = time.monotonic()
+    comm.begin = time.monotonic()
     value = worker(comm)
     comm.settle()
     finish = time.monotonic()
     gathered = [None] * size
-    dist.all_gather_object(gathered, (value, comm.log, begin, finish), group=group)
+    dist.all_gather_object(gathered, (value, comm.log, comm.begin, finish), group=group)
     comm.meet()  # nobody leaves while others still listen
     values, logs, begins, finishes = zip(*gathered, strict=True)
     trace = log.merge(logs, begins, finishes)

@@ -63,9 +63,8 @@ def _join(rank, task, folder, files):
 
 def _work(rank, task, comm, connection):
     worker = unpack(task.worker)
-    comm.meet()
-    begin = time.monotonic()
-    _report(connection, ("ready", begin))
+    comm.begin = comm.meet()
+    _report(connection, ("ready", comm.begin))
     value = worker(comm)
     comm.settle()
     finish = time.monotonic()

@@ -39,7 +39,7 @@ class Member:
         self.files = RankFiles(folder, rank)
         self.process = None
         self.connection = None
-        self.begin = None  # when its worker began, by the host's clock
+        self.begin = None  # the common start by the host's clock, once its worker has begun
         self.result = None
         self.failed = False
         self.alive = False
@@ -57,7 +57,7 @@ class Supervisor:
         self.live = Live([member.files.output for member in self.members], task.timeout) if live else None
 
     def results(self):
-        """(when the first worker began, one Result a rank), or RankError."""
+        """(the common start by the host's clock, one Result a rank), or RankError."""
         __tracebackhide__ = True
         try:
             for member in self.members:
@@ -65,7 +65,7 @@ class Supervisor:
             self._watch()
             if self.failures:
                 raise failures.as_error(self.failures)
-            return min(member.begin for member in self.members), [member.result for member in self.members]
+            return self.members[0].begin, [member.result for member in self.members]
         finally:
             self._end()
             if self.live:
@@ -89,7 +89,7 @@ class Supervisor:
             begins = [member.begin for member in self.members]
             since, limit, what = started, START_LIMIT, "the ranks have not all started"
             if None not in begins:
-                since, limit, what = max(begins), self.task.timeout, "no end"
+                since, limit, what = begins[0], self.task.timeout, "no end"
             if time.monotonic() > since + limit and not self.failures:
                 return self._time_out(f"{what} within {limit:g} s")
         grace = time.monotonic() + GRACE
