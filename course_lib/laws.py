@@ -244,6 +244,16 @@ def expected_slowest(k):
     return _plain(np.where(k > _MOST_SUMMED, series, sums[few.astype(int) - 1]))
 
 
+def expected_backup(k, extra):
+    """Mean time of the k-th of k + extra exponential times, in means of one: H_(k + extra) - H_extra.
+
+    What a step with `extra` backup workers takes (Chen et al. 2016) if every worker begins it afresh.
+    """
+    k, extra = _count("k", k), _count("extra", extra, low=0)
+    rest = np.where(extra > 0, expected_slowest(np.maximum(extra, 1)), 0)
+    return _plain(expected_slowest(k + extra) - rest)
+
+
 def _share(name, value):
     return _checked(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
