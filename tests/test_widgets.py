@@ -109,8 +109,8 @@ def test_pin_and_reset():
 @pytest.mark.parametrize(
     ("link", "shown"),
     [
-        ("NVLink 4 (H100)", "54 ms"),
-        ("NVLink 3 (A100)", "82 ms"),
+        ("NVLink 4 (H100)", "54.4 ms"),
+        ("NVLink 3 (A100)", "81.7 ms"),
         ("PCIe 4 x16", "790 ms"),
         ("InfiniBand NDR", "490 ms"),
         ("100 GbE", "1.96 s"),
@@ -125,7 +125,7 @@ def test_the_gradient_of_7b_parameters_on_8_gpus(link, shown):
 
 def test_the_gradient_of_7b_parameters_by_default():
     widget = ring_time()
-    assert ": 82 ms. Bus" in repr(widget) and "82 ms" in widget.picture().numbers[0]
+    assert ": 81.7 ms. Bus" in repr(widget) and "81.7 ms" in widget.picture().numbers[0]
     widget.link = "100 GbE"
     assert ": 1.96 s. Bus" in repr(widget)
 
