@@ -336,6 +336,15 @@ LABELS = {
     "ch5_lab_title": "On limited links runs take {low:.2f} to {high:.2f} times the law",
     "ch5_lab_alt": "Measured time divided by the law's against size, on hosts joined by limited "
     "links, recorded on {date}. {listed}. Headers and acknowledgements add {share:.1%} to the bytes.",
+    # compression
+    "compression_fp16_ring": "fp16 ring",
+    "compression_int8_gather": "int8 by all-gather",
+    "compression_int8_ring": "int8 ring, requantised",
+    "compression_sign_gather": "sign by all-gather",
+    "compression_top_k_gather": "top-k {density:.0%} by all-gather",
+    "compression_method": "saved",
+    "compression_payload": "payload",
+    "compression_wire": "wire, K = {ranks}",
 }
 
 
