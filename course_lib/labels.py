@@ -346,12 +346,8 @@ LABELS = {
     "compression_payload": "payload",
     "compression_wire": "wire, K = {ranks}",
     # chapter 7: top-k with error feedback
-    "ch7_topk_passed": "values, residuals and bytes on 1, 2, 3, 4 and 7 workers; two steps sent [1, 1.2]",
+    "ch7_topk_passed": "values, residuals and bytes on 1, 2, 3, 4 and 7 workers",
     "ch7_topk_case": "{workers}, gradient of length {size}, k = {k}",
-    "ch7_topk_first": "2 workers, gradient [1, 0.6], k = 1, first step",
-    "ch7_topk_second": "2 workers, gradient [1, 0.6] again, k = 1, second step, residual of the first",
-    "ch7_topk_in_all": "in the two steps {sent} was sent in all; with feedback it is [1, 1.2]: first the 1, "
-    "then the 0.6 of both steps",
     "ch7_topk_changed": "gradient itself was changed; start with corrected = gradient + residual",
     "ch7_topk_pair": "rank {rank} returned {kind}, not a pair (mean, residual)",
     "ch7_topk_kind": "rank {rank}'s {name} is a {kind}, not an array of real numbers",
@@ -385,11 +381,11 @@ LABELS = {
     "ch7_topk_own_share": "it holds only what this rank sent, divided; add what arrives from the others",
     "ch7_topk_others": "this rank's own entries are missing in it",
     "ch7_topk_rounded": "it is right to a few digits only; send the values as float32",
-    "ch7_topk_mean_unknown": "add each rank's values at their indices, then divide by comm.size. An index may "
-    "come from several ranks: add one rank after the other, or by np.add.at",
+    "ch7_topk_mean_unknown": "add each rank's values at their indices, then divide by comm.size. An index "
+    "may come from several ranks: add one rank after the other, or by np.add.at",
     "ch7_topk_forgotten": "it is all zeros, so what was not sent is lost; keep gradient + residual without "
     "the entries that were sent",
-    "ch7_topk_not_taken_off": "it still holds what was sent, which would go out again; set those entries to 0",
+    "ch7_topk_not_taken_off": "it still holds what was sent, which would go out again; set that to 0",
     "ch7_topk_old_lost": "it is gradient minus what was sent; the old residual has to stay in it: start from "
     "gradient + residual",
     "ch7_topk_kept_sent": "it holds what WAS sent; keep the rest",

@@ -9,7 +9,14 @@ from course_lib.exercises.chapter7 import check_top_k_feedback
 
 
 def attempt(
-    weight=1, choose=None, values=None, divide=None, rest=None, dtypes=(np.int32, np.float32), out=None
+    weight=1,
+    choose=None,
+    values=None,
+    divide=None,
+    rest=None,
+    dtypes=(np.int32, np.float32),
+    out=None,
+    whose=None,
 ):
     """A right compressed_mean as it stands; each argument spoils (dtypes: widens) one thing in it."""
 
@@ -20,8 +27,8 @@ def attempt(
         indices = all_gather(comm, chosen.astype(dtypes[0]))
         numbers = all_gather(comm, picked.astype(dtypes[1]))
         mean = np.zeros_like(gradient)
-        for index, number in zip(indices, numbers, strict=True):
-            mean[index] += number
+        for rank in range(comm.size) if whose is None else whose(comm):
+            mean[indices[rank]] += numbers[rank]
         mean /= comm.size if divide is None else divide(comm.size)
         sent = np.zeros_like(corrected)
         sent[chosen] = corrected[chosen]
@@ -144,9 +151,10 @@ def changes_the_gradient(comm, gradient, residual, k):
 
 
 def lost_on_the_way(comm, gradient, residual, k):
+    result = attempt()(comm, gradient, residual, k)
     if comm.size > 1 and comm.rank == 0:
         comm.send(np.zeros(1, np.int8), 1)
-    return attempt()(comm, gradient, residual, k)
+    return result
 
 
 def loses_shared_places(comm, gradient, residual, k):
@@ -171,6 +179,9 @@ WRONG = [
     (attempt(values="gradient"), "values are of gradient alone"),
     (attempt(divide=lambda size: 1), "it is the sum"),
     (attempt(divide=lambda size: size**2), "divided by comm.size twice"),
+    (attempt(whose=lambda comm: [comm.rank]), "holds only what this rank sent, divided"),
+    (attempt(whose=lambda comm: [comm.rank], divide=lambda size: 1), "holds only what this rank sent;"),
+    (attempt(whose=lambda comm: set(range(comm.size)) - ({comm.rank} if comm.size > 1 else set())), "own"),
     (attempt(choose=lambda c, g, k: np.arange(len(c))), "all entries arrived"),
     (attempt(rest=lambda g, r, sent, mean: 0 * g), "all zeros, so what was not sent is lost"),
     (attempt(rest=lambda g, r, sent, mean: g - sent), "the old residual has to stay"),
