@@ -336,6 +336,65 @@ LABELS = {
     "ch5_lab_title": "On limited links runs take {low:.2f} to {high:.2f} times the law",
     "ch5_lab_alt": "Measured time divided by the law's against size, on hosts joined by limited "
     "links, recorded on {date}. {listed}. Headers and acknowledgements add {share:.1%} to the bytes.",
+    # compression
+    "compression_fp16_ring": "fp16 ring",
+    "compression_int8_gather": "int8 by all-gather",
+    "compression_int8_ring": "int8 ring, requantised",
+    "compression_sign_gather": "sign by all-gather",
+    "compression_top_k_gather": "top-k {density:.0%} by all-gather",
+    "compression_method": "saved",
+    "compression_payload": "payload",
+    "compression_wire": "wire, K = {ranks}",
+    # chapter 7: top-k with error feedback
+    "ch7_topk_passed": "values, residuals and bytes on 1, 2, 3, 4 and 7 workers",
+    "ch7_topk_case": "{workers}, gradient of length {size}, k = {k}",
+    "ch7_topk_changed": "gradient itself was changed; start with corrected = gradient + residual",
+    "ch7_topk_pair": "rank {rank} returned {kind}, not a pair (mean, residual)",
+    "ch7_topk_kind": "rank {rank}'s {name} is a {kind}, not an array of real numbers",
+    "ch7_topk_shape": "rank {rank}'s {name} has shape {got}, not {shape}: it is dense, with zeros where "
+    "nothing arrived",
+    "ch7_topk_lost": "nobody received what rank {source} sent to rank {target}: one receive for each send",
+    "ch7_topk_silent": "no message was sent, so no rank can know what the others have",
+    "ch7_topk_bytes": "{nbytes} bytes were sent in all. As indices (int32) and values (float32) the k = {k} "
+    "entries of each rank take 8 bytes an entry, {least} on their way to all others: send those two short "
+    "arrays, not a dense one with zeros in it",
+    "ch7_topk_bits": "the ranks' means differ in the last bits, so their models would drift apart: add up in "
+    "the order of the ranks, on every rank",
+    "ch7_topk_mean": "rank {rank}'s mean is wrong: {why}",
+    "ch7_topk_residual": "rank {rank}'s mean is right, but not its new residual: {why}",
+    "ch7_topk_sum": "it is the sum; divide by comm.size, once",
+    "ch7_topk_divided_twice": "it was divided by comm.size twice",
+    "ch7_topk_no_residual": "the residual was forgotten. What was not sent before has to be added to the "
+    "gradient before the largest entries are chosen",
+    "ch7_topk_twice": "the residual was added twice",
+    "ch7_topk_subtracted": "the residual was subtracted; what is still owed is added",
+    "ch7_topk_signed": "entries were chosen by their value; a large negative one counts as much: order by "
+    "magnitude, np.abs",
+    "ch7_topk_most_negative": "the most negative entries were chosen; order by magnitude, np.abs",
+    "ch7_topk_smallest": "the smallest entries were chosen; np.argsort puts the largest last",
+    "ch7_topk_by_gradient": "entries were chosen by the size of gradient alone; choose by the size of "
+    "gradient + residual, of which they are sent",
+    "ch7_topk_only_gradient": "the places are right, but the values are of gradient alone; send those of "
+    "gradient + residual",
+    "ch7_topk_dense": "all entries arrived; of each rank only its k = {k} largest are sent",
+    "ch7_topk_own": "it holds only what this rank sent; add what arrives from the others",
+    "ch7_topk_own_share": "it holds only what this rank sent, divided; add what arrives from the others",
+    "ch7_topk_others": "this rank's own entries are missing in it",
+    "ch7_topk_rounded": "it is right to a few digits only; send the values as float32",
+    "ch7_topk_mean_unknown": "add each rank's values at their indices, then divide by comm.size. An index "
+    "may come from several ranks: add one rank after the other, or by np.add.at",
+    "ch7_topk_forgotten": "it is all zeros, so what was not sent is lost; keep gradient + residual without "
+    "the entries that were sent",
+    "ch7_topk_not_taken_off": "it still holds what was sent, which would go out again; set that to 0",
+    "ch7_topk_old_lost": "it is gradient minus what was sent; the old residual has to stay in it: start from "
+    "gradient + residual",
+    "ch7_topk_kept_sent": "it holds what WAS sent; keep the rest",
+    "ch7_topk_minus_mean": "the mean was taken off; a rank takes off what it has sent itself",
+    "ch7_topk_negative": "its sign is wrong: gradient + residual minus what was sent",
+    "ch7_topk_old": "it is the old residual; what was not sent of this gradient comes on top, and what was "
+    "sent is taken off",
+    "ch7_topk_added_twice": "the old residual is in it twice",
+    "ch7_topk_rest_unknown": "it should be gradient + residual with zeros where entries were sent",
 }
 
 

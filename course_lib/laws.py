@@ -254,6 +254,41 @@ def expected_backup(k, extra):
     return _plain(expected_slowest(k + extra) - rest)
 
 
+def compressed_wire_bytes(payload, ranks, collective="ring"):
+    """Bytes that each rank sends so that all know the sum of everybody's `payload` (bytes of one rank's).
+
+    "ring": payloads that can be added up on the way, or are decoded and encoded again at each hop (then with
+    a scale a chunk): 2(K-1)/K payload. "all_gather": those that cannot; each one goes to all: (K-1) payload.
+    """
+    payload, ranks = _not_negative("payload", payload), _count("ranks", ranks)
+    if collective not in _COMPRESSED:
+        raise ValueError(f"collective must be one of {', '.join(_COMPRESSED)}; got {collective!r}")
+    return _plain(_COMPRESSED[collective](ranks) * payload)
+
+
+_COMPRESSED = {"ring": lambda k: 2 * (k - 1) / k, "all_gather": lambda k: k - 1}
+
+
+def wire_saving(share, ranks, collective="ring"):
+    """Share saved on the wire, against the ring, by a payload that is `share` of the array; ranks >= 2.
+
+    "ring": 1 - share, for every K. "all_gather": 1 - share K/2; below 0 it sends more than the ring.
+    """
+    ranks = _count("ranks", ranks, low=2)
+    sent = np.asarray(compressed_wire_bytes(_not_negative("share", share), ranks, collective))
+    return _plain(1 - sent / compressed_wire_bytes(1, ranks))
+
+
+def break_even_density(ranks, entry_bytes=8, number_bytes=4):
+    """The density below which top-k by all-gather sends less than the ring; ranks >= 2.
+
+    (K-1) density n entry_bytes < 2(K-1)/K n number_bytes  <=>  density < 2 number_bytes / (K entry_bytes):
+    1/K for 8 bytes an entry against float32.
+    """
+    entry_bytes, number_bytes = _positive("entry_bytes", entry_bytes), _positive("number_bytes", number_bytes)
+    return _plain(np.minimum(1, 2 * number_bytes / (_count("ranks", ranks, low=2) * entry_bytes)))
+
+
 def _share(name, value):
     return _checked(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
