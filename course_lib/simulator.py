@@ -149,7 +149,7 @@ class _Task:
         self.waits_for = None  # a mailbox or a task, for the report of a deadlock
         self.value = None
         self.done = False
-        self.waiter = None  # the task that waits for this one's end
+        self.waiters = []  # the tasks that wait for this one's end
 
     def _run(self):
         """What the greenlet runs; an exception goes on to its parent, the hub."""
@@ -160,8 +160,8 @@ class _Task:
         self.done = True
         self.function = None  # with what it refers to; a handle may live on
         del self.simulation.tasks[self.number]
-        if self.waiter is not None:
-            self.simulation.resume(self.waiter, self.simulation.now)
+        for waiter in self.waiters:
+            self.simulation.resume(waiter, self.simulation.now)
 
 
 class _Simulation:
@@ -226,6 +226,13 @@ class _Simulation:
         else:
             with _in_torch_modes(self.torch_modes):
                 self.hub.switch()
+
+    def wait_for(self, task):
+        """Pause until `task` has ended; None has."""
+        if task is not None and not task.done:
+            task.waiters.append(self.current)
+            self.current.waits_for = task
+            self.pause()
 
     def post(self, array, source, target, mailbox):
         """A copy of `array` sets out when its send port is free; returns the message's number."""
@@ -345,6 +352,7 @@ class SimulatedComm(Comm):
         self._simulation = simulation
         self._mailbox = simulation.mailboxes[rank]
         self._collectives = 0
+        self._in_flight = None  # the last collective in the background: the next one begins when it has ended
         self._refused = 0
         self._task = simulation.start(rank, lambda: self._work(worker))
 
@@ -372,26 +380,32 @@ class SimulatedComm(Comm):
         array = reducible(array, op)
         name = f"all_reduce {op}"
         channel, start = self._open_channel(name, f"{name} of {describe(array)}")
-        mine = copy_of(array)
+        mine, before = copy_of(array), self._in_flight
 
         def reduce():
+            self._simulation.wait_for(before)
             total = ring_all_reduce(channel, mine, op)
             self._end_collective(channel, name, start, array.nbytes)
             return total
 
-        return reduce() if wait else _Handle(self, self._simulation.start(self.rank, reduce))
+        if wait:
+            return reduce()
+        self._in_flight = self._simulation.start(self.rank, reduce)
+        return _Handle(self, self._in_flight)
 
     def broadcast(self, array, source):
         array = as_array(array)
         source = arguments.whole_number("source", source, 0, self.size - 1)
         name = f"broadcast from {source}"
         channel, start = self._open_channel(name, f"{name} of {describe(array)}")
+        self._simulation.wait_for(self._in_flight)
         result = _binomial_broadcast(channel, copy_of(array), source)
         self._end_collective(channel, name, start, array.nbytes)
         return result
 
     def barrier(self):
         channel, start = self._open_channel("barrier", "barrier")
+        self._simulation.wait_for(self._in_flight)
         empty, step = np.empty(0, np.uint8), 1
         while step < self.size:  # dissemination: whoever has heard of all knows that all are here
             channel.sendrecv(empty, (self.rank + step) % self.size, (self.rank - step) % self.size)
@@ -509,9 +523,7 @@ class _Handle:
     def _wait(self):
         rank, simulation = self._comm.rank, self._comm._simulation
         start = simulation.now
-        self._task.waiter = simulation.current
-        simulation.current.waits_for = self._task
-        simulation.pause()
+        simulation.wait_for(self._task)
         simulation.trace.add_call(rank, "wait", start, simulation.now, 0, "all_reduce")
 
 
@@ -601,7 +613,7 @@ def _who_waits(stuck, workers):
     lines = ["deadlock: nobody is left who could send"]
     for task in stuck:
         mailbox = task.waits_for
-        if isinstance(mailbox, _Task):
+        while isinstance(mailbox, _Task):
             mailbox = mailbox.waits_for
         call = mailbox.name or ("recv_any" if mailbox.wanted == ANY else "recv")
         line = f"rank {task.rank} waits in {call}"
