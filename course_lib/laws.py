@@ -180,10 +180,10 @@ def best_ranks(work, nbytes, bandwidth, latency):
 
 
 def overlapped_time(work, nbytes, buckets, ranks, bandwidth, latency=0.0):
-    """Seconds of a backward pass of `work` seconds whose gradient goes out in `buckets` equal ring all-reduces.
+    """Seconds of a backward pass of `work` seconds with n equal `buckets`, each reduced by a ring.
 
-    Each starts once its part of the gradient is computed and the one before has ended: a pipeline of two
-    stages, c + t + (n - 1) max(c, t), with c = work / n and t = ring_time(nbytes / n).
+    An all-reduce starts once its part of the gradient is computed and the one before has ended: a pipeline
+    of two stages, c + t + (n - 1) max(c, t), with c = work / n and t = ring_time(nbytes / n).
     """
     part, reduce, n = _stages(work, nbytes, buckets, ranks, bandwidth, latency)
     return _plain(part + reduce + (n - 1) * np.maximum(part, reduce))
@@ -202,8 +202,9 @@ def hidden_share(work, nbytes, buckets, ranks, bandwidth, latency=0.0):
 def best_buckets(work, nbytes, ranks, bandwidth, latency):
     """The number of buckets of the least `overlapped_time`, near max((work - b) / a, sqrt(work / a)).
 
-    a = 2(K-1) latency is what each bucket adds, b the ring's time for all bytes without latency. More hide
-    less than they cost; fewer leave a longer last one. Infinite without latency, 1 for one rank.
+    a = 2(K-1) latency is what each bucket costs, b the ring's time for all bytes without latency: more
+    buckets cost more latency, fewer start later and leave a longer last one. Infinite without latency, 1 for
+    one rank.
     """
     work, nbytes = float(_positive("work", work)), float(_not_negative("nbytes", nbytes))
     transfer = ring_time(nbytes, ranks, bandwidth)
