@@ -5,10 +5,12 @@ below, training.overlap records it from DistributedDataParallel.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from course_lib.arguments import real_number, whole_number
+from course_lib.simulator import simulate
 
 
 @dataclass(frozen=True)
@@ -72,18 +74,32 @@ def _covered(buckets, until):
 
 
 def same_start(backwards):
-    """The Backwards of all ranks, a bucket's start made that of the last rank, for none could go on before."""
-    last = [max(each.start for each in column) for column in zip(*(b.buckets for b in backwards), strict=True)]
-    return tuple(
-        replace(
-            each,
-            buckets=tuple(
-                replace(bucket, start=min(start, bucket.stop))
-                for bucket, start in zip(each.buckets, last, strict=True)
-            ),
-        )
-        for each in backwards
-    )
+    """The Backwards of all ranks, a bucket's start made that of the last rank: none goes on before."""
+    columns = zip(*(each.buckets for each in backwards), strict=True)
+    last = [max(bucket.start for bucket in column) for column in columns]
+    return tuple(replace(each, buckets=_begun(each.buckets, last)) for each in backwards)
+
+
+def _begun(buckets, starts):
+    pairs = zip(buckets, starts, strict=True)
+    return tuple(replace(bucket, start=min(start, bucket.stop)) for bucket, start in pairs)
+
+
+class Filled(NamedTuple):
+    """A bucket by its content: how many layers, how many bytes."""
+
+    layers: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """What one bucket size did: the number of buckets, the seconds of a step, the share hidden."""
+
+    bucket_bytes: float
+    buckets: int
+    seconds: float
+    hidden: float
 
 
 def make_buckets(layer_bytes, bucket_bytes):
@@ -125,7 +141,7 @@ def backward_with_buckets(layer_bytes, layer_seconds, bucket_bytes):
                 comm.compute(seconds[layer])
             gradient = np.zeros(sum(layer_bytes[layer] for layer in layers), np.uint8)
             handles.append(comm.all_reduce(gradient, wait=False))
-            sizes.append((len(layers), gradient.nbytes))
+            sizes.append(Filled(len(layers), gradient.nbytes))
         for handle in handles:
             handle.wait()
         return sizes
@@ -134,7 +150,11 @@ def backward_with_buckets(layer_bytes, layer_seconds, bucket_bytes):
 
 
 def backwards(run):
-    """One Backward a rank of a Run of `backward_with_buckets`, simulated or real."""
+    """One Backward a rank of a Run of `backward_with_buckets`, simulated or real; TypeError for another."""
+    if not all(
+        isinstance(sizes, list) and all(isinstance(each, Filled) for each in sizes) for sizes in run.values
+    ):
+        raise TypeError("the run must be one of backward_with_buckets, whose ranks return their buckets")
     return same_start([_backward(run, rank, sizes) for rank, sizes in enumerate(run.values)])
 
 
@@ -157,3 +177,12 @@ def _layer_stops(spans, layers):
     computing = [span for span in spans if span.kind == "compute"]
     longest = sorted(computing, key=lambda span: span.start - span.stop)[:layers]
     return sorted(span.stop for span in longest)
+
+
+def sweep(layer_bytes, layer_seconds, bucket_bytes, ranks, link):
+    """Simulate a backward pass with each of the sizes in `bucket_bytes`; a tuple of SweepRows."""
+    rows = []
+    for size in bucket_bytes:
+        run = simulate(backward_with_buckets(layer_bytes, layer_seconds, size), ranks, link=link)
+        rows.append(SweepRow(size, len(run.values[0]), run.seconds, share_hidden(backwards(run))))
+    return tuple(rows)
