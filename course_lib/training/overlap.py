@@ -6,25 +6,14 @@ A worker here imports torch in its rank; the kernel gets plain records.
 import os
 import statistics
 import time
-from dataclasses import dataclass
 
 from course_lib.arguments import real_number, whole_number
-from course_lib.overlap import Backward, Bucket, same_start, share_hidden
+from course_lib.overlap import Backward, Bucket, SweepRow, same_start, share_hidden
 
 WARM_UP = 3  # steps; DDP makes its final buckets after the first, until then all gradients are in one
-FLOAT = 4  # bytes
+FLOAT, MB = 4, 2**20  # bytes; DDP counts in these MB
 WHOLE = "backward"  # the name of the whole pass among the profiler's events
 _QUIET = "99"  # severity; PyTorch 2.13's profiler announces its start and stop on stderr otherwise
-
-
-@dataclass(frozen=True)
-class SweepRow:
-    """What one bucket_cap_mb did: buckets made, median seconds of a step, share hidden."""
-
-    bucket_mb: float
-    buckets: int
-    seconds: float
-    hidden: float
 
 
 def traced_backward(width=512, layers=12, batch=256, bucket_mb=1.0):
@@ -39,7 +28,7 @@ def traced_backward(width=512, layers=12, batch=256, bucket_mb=1.0):
         step = _Step(*shape, bucket_mb)
         for _ in range(WARM_UP):
             step.run()
-        return step.traced()
+        return step.traced(comm.rank)
 
     return worker
 
@@ -61,7 +50,7 @@ def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=512, layers=12, batch=25
         for _ in range(rounds):
             for number, step in enumerate(steps):
                 times[number].append(step.timed())
-                traces[number].append(step.traced())
+                traces[number].append(step.traced(comm.rank))
         return tuple(map(_row, bucket_mbs, times, traces))
 
     return worker
@@ -77,7 +66,7 @@ def _bucket_mb(value):
 
 def _row(bucket_mb, times, traces):
     hidden = share_hidden([backward for trace in traces for backward in trace])
-    return SweepRow(bucket_mb, len(traces[0][0].buckets), statistics.median(times), hidden)
+    return SweepRow(bucket_mb * MB, len(traces[0][0].buckets), statistics.median(times), hidden)
 
 
 class _Step:
@@ -111,9 +100,8 @@ class _Step:
         self.run()
         return time.perf_counter() - begin
 
-    def traced(self):
+    def traced(self, rank):
         """A Backward a rank of a step which all ranks begin together."""
-        import torch.distributed as dist
         from torch.profiler import ProfilerActivity, profile, record_function
 
         os.environ.setdefault("KINETO_LOG_LEVEL", _QUIET)
@@ -128,10 +116,8 @@ class _Step:
             events.extend(trace.events())
 
         self.run(backward)
-        gathered = [None] * dist.get_world_size()
-        dist.all_gather_object(gathered, (clock[0], backward_of_events(events, dist.get_rank())))
-        first = min(moment for moment, _ in gathered)
-        return same_start([_shifted(backward, moment - first) for moment, backward in gathered])
+        begin = clock[0] - min(_of_all(clock[0]))
+        return same_start(_of_all(backward_of_events(events, rank, begin)))
 
 
 def _barrier():
@@ -140,35 +126,39 @@ def _barrier():
     dist.barrier()
 
 
-def backward_of_events(events, rank):
-    """The Backward of one rank, from the profiler's events, whose times are in microseconds.
+def _of_all(mine):
+    """A list of what each rank has."""
+    import torch.distributed as dist
+
+    gathered = [None] * dist.get_world_size()
+    dist.all_gather_object(gathered, mine)
+    return gathered
+
+
+def backward_of_events(events, rank, begin=0.0):
+    """The Backward of a rank that began at `begin`, from the profiler's events, timed in microseconds.
 
     DDP calls all-reduce (c10d::allreduce_) on the thread of backward, at the moment a bucket is ready; one of
     gloo's threads carries it out (gloo:all_reduce). At the last call backward has computed all.
     """
-    (whole,) = _called(WHOLE, events)
-    origin = whole.time_range.start
-    calls, flights = _called("c10d::allreduce_", events), _called("gloo:all_reduce", events)
+    (whole,) = _times(WHOLE, events)
+    calls, flights = _times("c10d::allreduce_", events), _times("gloo:all_reduce", events)
+    sizes = [FLOAT * event.input_shapes[0][0] for event in _named("gloo:all_reduce", events)]
+
+    def moment(microseconds):
+        return begin + 1e-6 * (microseconds - whole.start)
+
     buckets = tuple(
-        Bucket(FLOAT * flight.input_shapes[0][0], *(1e-6 * (moment - origin) for moment in moments))
-        for call, flight in zip(calls, flights, strict=True)
-        for moments in [(call.time_range.start, flight.time_range.start, flight.time_range.end)]
+        Bucket(nbytes, moment(call.start), moment(flight.start), moment(flight.end))
+        for nbytes, call, flight in zip(sizes, calls, flights, strict=True)
     )
-    stop = max(1e-6 * (whole.time_range.end - origin), *(bucket.stop for bucket in buckets))
-    return Backward("real", rank, 0.0, buckets[-1].ready, stop, buckets)
+    stop = max(moment(whole.end), *(bucket.stop for bucket in buckets))
+    return Backward("real", rank, begin, buckets[-1].ready, stop, buckets)
 
 
-def _called(name, events):
-    return sorted((each for each in events if each.name == name), key=lambda each: each.time_range.start)
+def _named(name, events):
+    return sorted((event for event in events if event.name == name), key=lambda event: event.time_range.start)
 
 
-def _shifted(backward, seconds):
-    """The same Backward on a clock that started `seconds` earlier."""
-    buckets = tuple(
-        Bucket(each.nbytes, each.ready + seconds, each.start + seconds, each.stop + seconds)
-        for each in backward.buckets
-    )
-    begin, computed, stop = (
-        moment + seconds for moment in (backward.begin, backward.computed, backward.stop)
-    )
-    return Backward(backward.world, backward.rank, begin, computed, stop, buckets)
+def _times(name, events):
+    return [event.time_range for event in _named(name, events)]
