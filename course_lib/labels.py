@@ -395,6 +395,56 @@ LABELS = {
     "sent is taken off",
     "ch7_topk_added_twice": "the old residual is in it twice",
     "ch7_topk_rest_unknown": "it should be gradient + residual with zeros where entries were sent",
+    # chapter 7: overlap
+    "overlap_one_bucket": "1 bucket",
+    "overlap_buckets": "{count} buckets",
+    "overlap_reduce_lane": "all-reduce",
+    "overlap_compute": "computes",
+    "overlap_wait": "waits",
+    "overlap_collective": "bucket in flight",
+    "overlap_ready": "bucket ready",
+    "overlap_title": "{share:.0%} of communication is hidden ({world}, {buckets})",
+    "overlap_alt": "Timeline of a backward pass, {world}: for each rank a lane of computing, then waiting, "
+    "and one with a bar for each bucket while its all-reduce is in flight, {buckets}. {share:.0%} of that "
+    "time lies beside computing. {listed}.",
+    "overlap_alt_rank": "Rank {rank} has computed all after {computed:.3g} {unit} and has all sums after "
+    "{stop:.3g} {unit}; something is in flight for {in_flight:.3g} {unit}",
+    "overlap_step_axis": "time ({unit})",
+    "overlap_share": "share hidden",
+    "overlap_share_axis": "hidden (%)",
+    "overlap_size_axis": "bucket size, and how many buckets that makes",
+    "overlap_mb_axis": "bucket_cap_mb, and how many buckets that makes",
+    "overlap_tick": "{size}\n{buckets}",
+    "overlap_sizes_title": "Fastest: {buckets} of {size}",
+    "overlap_measured_title": "Hidden: {most.hidden:.0%} with {many}, {fewest.hidden:.0%} with {few}",
+    "overlap_sizes_row": "{size}, {buckets}: {seconds:.3g} {unit}, {hidden:.0%} hidden",
+    "overlap_sizes_alt": "Two charts against the bucket size, logarithmic: above, the time; below, the share "
+    "of communication that is hidden. {listed}.",
+    # chapter 7: find the bucket size
+    "ch7_bucket_not_attempted": "Not attempted yet: give bucket_bytes a number above, then run both cells "
+    "again.",
+    "ch7_bucket_passed": "within 5 % of the best, {seconds}",
+    "ch7_bucket_case": "your size",
+    "ch7_bucket_of": "buckets of {size}",
+    "ch7_bucket_small": "{buckets}: the pass takes {seconds}, {slower} % more than with the best size. Each "
+    "bucket pays the ring's latency anew, {latency} in all. Look at what fewer, larger ones would save",
+    "ch7_bucket_large": "{buckets}: the pass takes {seconds}, {slower} % more than with the best size. The "
+    "link idles until the first is full, and after the last layer all wait {waited}. Look at when the first "
+    "all-reduce starts, and at what is left to hide the last one behind",
+    # chapter 7: faults
+    "recovery_undisturbed": "undisturbed job, rank 0",
+    "recovery_twice": "done twice",
+    "recovery_gap": "torchrun starts all anew",
+    "recovery_kill": "SIGKILL",
+    "recovery_axis": "time since the first rank was ready (s)",
+    "recovery_steps": "steps done",
+    "recovery_same": "the same parameters",
+    "recovery_differ": "other parameters",
+    "recovery_title": "Killed at step {kill}, resumed at {resumed}: {same}, {lost} later",
+    "recovery_alt": "Steps done against time, a line for each rank of a job in which rank {rank} is killed "
+    "at step {kill}, and one for the same job undisturbed. After the kill there is a gap; all ranks go on "
+    "from step {resumed}, so {twice} steps are done twice, {lost} lost in all. In the end: {same} as in the "
+    "undisturbed job.",
 }
 
 

@@ -179,6 +179,52 @@ def best_ranks(work, nbytes, bandwidth, latency):
     return min(near, key=lambda ranks: step_time(work, nbytes, ranks, bandwidth, latency))
 
 
+def overlapped_time(work, nbytes, buckets, ranks, bandwidth, latency=0.0):
+    """Seconds of a backward pass of `work` seconds with n equal `buckets`, each reduced by a ring.
+
+    An all-reduce starts once its part of the gradient is computed and the one before has ended: a pipeline
+    of two stages, c + t + (n - 1) max(c, t), with c = work / n and t = ring_time(nbytes / n).
+    """
+    part, reduce, n = _stages(work, nbytes, buckets, ranks, bandwidth, latency)
+    return _plain(part + reduce + (n - 1) * np.maximum(part, reduce))
+
+
+def hidden_share(work, nbytes, buckets, ranks, bandwidth, latency=0.0):
+    """Share of the all-reduces' time in which backward still computes: (n - 1) / n * min(1, c / t).
+
+    See overlapped_time; the last bucket is never hidden. 1 if the all-reduces take no time.
+    """
+    part, reduce, n = _stages(work, nbytes, buckets, ranks, bandwidth, latency)
+    with np.errstate(divide="ignore"):
+        return _plain(np.where(reduce > 0, (n - 1) / n * np.minimum(1, part / reduce), 1.0))
+
+
+def best_buckets(work, nbytes, ranks, bandwidth, latency):
+    """The number of buckets of the least `overlapped_time`, near max((work - b) / a, sqrt(work / a)).
+
+    a = 2(K-1) latency is what each bucket costs, b the ring's time for all bytes without latency: more
+    buckets cost more latency, fewer start later and leave a longer last one. Infinite without latency, 1 for
+    one rank.
+    """
+    work, nbytes = float(_positive("work", work)), float(_not_negative("nbytes", nbytes))
+    transfer = ring_time(nbytes, ranks, bandwidth)
+    added = ring_time(0, ranks, bandwidth, latency)
+    if ranks == 1:
+        return 1
+    if added == 0:
+        return math.inf
+    turning = max((work - transfer) / added, math.sqrt(work / added))
+    near = {max(1, math.floor(turning)), max(1, math.ceil(turning))}
+    return min(near, key=lambda n: overlapped_time(work, nbytes, n, ranks, bandwidth, latency))
+
+
+def _stages(work, nbytes, buckets, ranks, bandwidth, latency):
+    """Seconds to compute a bucket's gradient, seconds to reduce it, and how many there are."""
+    n = _count("buckets", buckets)
+    nbytes = _not_negative("nbytes", nbytes) / n
+    return _positive("work", work) / n, np.asarray(ring_time(nbytes, ranks, bandwidth, latency)), n
+
+
 def algorithm_bandwidth(nbytes, seconds):
     """Bytes per second as the caller sees it: S / t (nccl-tests, PERFORMANCE.md)."""
     return _plain(_not_negative("nbytes", nbytes) / _positive("seconds", seconds))
