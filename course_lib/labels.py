@@ -336,6 +336,16 @@ LABELS = {
     "ch5_lab_title": "On limited links runs take {low:.2f} to {high:.2f} times the law",
     "ch5_lab_alt": "Measured time divided by the law's against size, on hosts joined by limited "
     "links, recorded on {date}. {listed}. Headers and acknowledgements add {share:.1%} to the bytes.",
+    # planner
+    "plan": "{total} GB of {capacity} GB a GPU: weights {weights}, gradients {gradients}, optimiser state "
+    "{optimiser}, activations {activations}. {verdict} A step takes {seconds} s, {exposed} s of it waiting "
+    "for communication.",
+    "plan_fits": "It fits.",
+    "plan_does_not_fit": "It does not fit; the largest part is {part}.",
+    "plan_weights": "weights",
+    "plan_gradients": "gradients",
+    "plan_optimiser": "optimiser state",
+    "plan_activations": "activations",
 }
 
 
