@@ -445,6 +445,16 @@ LABELS = {
     "at step {kill}, and one for the same job undisturbed. After the kill there is a gap; all ranks go on "
     "from step {resumed}, so {twice} steps are done twice, {lost} lost in all. In the end: {same} as in the "
     "undisturbed job.",
+    # planner
+    "plan": "{total} GB of {capacity} GB a GPU: weights {weights}, gradients {gradients}, optimiser state "
+    "{optimiser}, activations {activations}. {verdict} A step takes {seconds} s, {exposed} s of it waiting "
+    "for communication.",
+    "plan_fits": "It fits.",
+    "plan_does_not_fit": "It does not fit; the largest part is {part}.",
+    "plan_weights": "weights",
+    "plan_gradients": "gradients",
+    "plan_optimiser": "optimiser state",
+    "plan_activations": "activations",
 }
 
 
