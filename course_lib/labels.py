@@ -455,6 +455,35 @@ LABELS = {
     "plan_gradients": "gradients",
     "plan_optimiser": "optimiser state",
     "plan_activations": "activations",
+    # chapter 7: pictures of compression, rates and links
+    "ch7_workers": "workers K",
+    "ch7_float32_ring": "float32 ring",
+    "ch7_wire_axis": "sent by each worker (float32 ring = 1)",
+    "ch7_wire_title": "By all-gather the saving shrinks with K; by ring it stays",
+    "ch7_wire_alt": "Bytes that each worker sends, as a multiple of the float32 ring's, against the number of "
+    "workers. Points, counted from messages, lie on the lines of theory: level for rings, rising for "
+    "all-gathers. At {most} workers: {listed}.",
+    "ch7_link_axis": "bandwidth of the link (bytes/s)",
+    "ch7_step_axis": "time of a step (float32 ring = 1)",
+    "ch7_link_title": "A smaller code shortens a step on slow links only",
+    "ch7_link_alt": "Time of a step with compressed gradients, as a multiple of that with the float32 ring, "
+    "against the bandwidth of the link, logarithmic. Simulated points lie on the lines of theory. From "
+    "{slow} to {fast}: {listed}.",
+    "ch7_link_alt_one": "{name} {slow:.2f} to {fast:.2f}",
+    "ch7_distance_axis": "distance from the minimum",
+    "ch7_distance_title": "Top-1 without feedback walks away from the minimum",
+    "ch7_distance_alt": "Distance from the minimum, logarithmic, against step; all start at {start:.3g}. "
+    "Without feedback the points rise along the straight line of theory, with it they fall. Last of each: "
+    "{listed}.",
+    "ch7_without_feedback": "without feedback",
+    "ch7_with_feedback": "with error feedback",
+    "ch7_sent_axis": "sent by each worker (MB)",
+    "ch7_loss_axis": "training loss at the end (nats)",
+    "ch7_sent_title": "With feedback, few bytes reach nearly the same loss",
+    "ch7_sent_alt": "Loss at the end of training against the bytes that each worker sent, logarithmic. "
+    "{listed}.",
+    "ch7_sent_alt_one": "{name}: {nbytes}, {losses}",
+    "ch7_sent_both": "{without:.2f} without feedback, {feedback:.2f} with it",
 }
 
 

@@ -1,0 +1,129 @@
+"""Pictures of compressed gradients: bytes on the wire, steps on links, what top-1 loses, loss for its bytes."""
+
+import numpy as np
+
+from course_lib.labels import label
+from course_lib.pictures.picture import Picture, new_figure
+from course_lib.pictures.style import THEORY, rank_colour, styled
+from course_lib.pictures.wording import bandwidth_text, bytes_text
+
+MARKS, LINES = "osD^vP", ("-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 1)))
+
+
+def wire_bytes(savings, workers, laws):
+    """Bytes that each worker sends, in those of the float32 ring, against the number of workers.
+
+    savings: a Savings, counted from messages. laws: {method: the same as a share, for each of `workers`}.
+    """
+    with styled():
+        figure, axes = new_figure(height=4.4)
+        axes.axhline(1, color=THEORY, linewidth=1.2, label=label("ch7_float32_ring"))
+        for number, row in enumerate(savings.rows):
+            colour, line = rank_colour(number), LINES[number % len(LINES)]
+            axes.plot(workers, laws[row.method], color=colour, linestyle=line, label="_" + row.method)
+            points = {"color": colour, "linestyle": "", "marker": MARKS[number], "markersize": 7}
+            axes.plot(savings.ranks, np.subtract(1, row.wire), label="_" + row.method, **points)
+            axes.plot([], [], label=row.method, **{**points, "linestyle": line})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks := [2**n for n in range(1, int(max(workers)).bit_length())], map(str, ticks))
+        axes.set(xlabel=label("ch7_workers"), ylabel=label("ch7_wire_axis"), ylim=(0, None))
+        axes.set_title(label("ch7_wire_title"))
+        figure.legend(loc="outside lower center", ncols=2, fontsize=10)
+        most = max(savings.ranks)
+        listed = "; ".join(f"{row.method}: {1 - row.wire[-1]:.2f}" for row in savings.rows)
+        return Picture(figure, label("ch7_wire_alt", most=most, listed=listed))
+
+
+def step_on_links(bandwidths, laws, points, plain):
+    """Time of a step, in that of `plain` on the same link, against the bandwidth.
+
+    laws: {method: seconds, one for each bandwidth}. points: {method: {bandwidth: seconds}}, simulated.
+    """
+    with styled():
+        figure, axes = new_figure(height=4.2)
+        for number, (name, seconds) in enumerate(laws.items()):
+            colour, line = rank_colour(number), LINES[number % len(LINES)]
+            axes.plot(bandwidths, np.divide(seconds, laws[plain]), line, color=colour, label="_" + name)
+            links = list(points[name])
+            ratios = [points[name][link] / points[plain][link] for link in links]
+            style = {"color": colour, "linestyle": "", "marker": MARKS[number], "markersize": 7}
+            axes.plot(links, ratios, label="_" + name, **style)
+            axes.plot([], [], label=name, **{**style, "linestyle": line})
+        axes.set(xscale="log", xlabel=label("ch7_link_axis"), ylabel=label("ch7_step_axis"), ylim=(0, None))
+        axes.set_title(label("ch7_link_title"))
+        axes.legend(fontsize=10)
+        ends = [
+            label(
+                "ch7_link_alt_one", name=name, slow=seconds[0] / laws[plain][0], fast=seconds[-1] / laws[plain][-1]
+            )
+            for name, seconds in laws.items()
+            if name != plain
+        ]
+        words = {"slow": bandwidth_text(bandwidths[0]), "fast": bandwidth_text(bandwidths[-1]), "listed": "; ".join(ends)}
+        return Picture(figure, label("ch7_link_alt", **words))
+
+
+def distances(paths, growth):
+    """Distance from the minimum against step, {name: (steps + 1,)}; the first one beside its law, a growth a step."""
+    with styled():
+        figure, axes = new_figure()
+        first, *_ = paths.values()
+        steps = np.arange(len(first))
+        axes.plot(steps, first[0] * growth**steps, color=THEORY, label=label("theory"))
+        for number, (name, path) in enumerate(paths.items()):
+            shown = slice(20 * number, None, 60)
+            style = {"color": rank_colour(number), "marker": MARKS[number], "linestyle": ""}
+            axes.plot(np.arange(len(path))[shown], path[shown], label=name, **style)
+        axes.set(yscale="log", xlabel=label("step"), ylabel=label("ch7_distance_axis"))
+        axes.set_title(label("ch7_distance_title"))
+        axes.legend()
+        listed = "; ".join(f"{name}: {path[-1]:.2g}" for name, path in paths.items())
+        return Picture(figure, label("ch7_distance_alt", start=first[0], listed=listed))
+
+
+def loss_for_bytes(results):
+    """Loss at the end against the bytes that a worker sent for it; an arrow is what error feedback does.
+
+    results: {name: (bytes, loss without feedback, loss with it)}; None for what was not run.
+    """
+    with styled():
+        figure, axes = new_figure(height=4.2)
+        kinds = (label("ch7_without_feedback"), label("ch7_with_feedback"))
+        for number, (name, (nbytes, *losses)) in enumerate(results.items()):
+            for loss, marker in zip(losses, ("o", "D"), strict=True):
+                if loss is not None:
+                    face = "white" if marker == "o" and losses[1] is not None else rank_colour(number)
+                    axes.plot(
+                        [nbytes / 1e6],
+                        [loss],
+                        marker,
+                        color=rank_colour(number),
+                        markerfacecolor=face,
+                        markersize=8,
+                        label=f"_{name}",
+                    )
+            if None not in losses:
+                arrow = {"arrowstyle": "->", "color": rank_colour(number), "shrinkA": 6, "shrinkB": 6}
+                axes.annotate("", xy=(nbytes / 1e6, losses[1]), xytext=(nbytes / 1e6, losses[0]), arrowprops=arrow)
+            place = (nbytes / 1e6, losses[0])
+            offset = {"xytext": (0, 9 if number % 2 else 22), "textcoords": "offset points"}
+            axes.annotate(name, place, **offset, ha="center", fontsize=9)
+        axes.plot([], [], "o", color=THEORY, markerfacecolor="white", markersize=8, label=kinds[0])
+        axes.plot([], [], "D", color=THEORY, markersize=8, label=kinds[1])
+        axes.set(xscale="log", xlabel=label("ch7_sent_axis"), ylabel=label("ch7_loss_axis"))
+        axes.set_ylim(0, 1.15 * max(max(filter(None, losses)) for _, *losses in results.values()))
+        axes.margins(x=0.12)
+        axes.set_title(label("ch7_sent_title"))
+        axes.legend()
+        listed = "; ".join(
+            label("ch7_sent_alt_one", name=name, nbytes=bytes_text(nbytes), losses=_in_words(losses))
+            for name, (nbytes, *losses) in results.items()
+        )
+        return Picture(figure, label("ch7_sent_alt", listed=listed))
+
+
+def _in_words(losses):
+    without, with_feedback = losses
+    if with_feedback is None:
+        return f"{without:.2f}"
+    return label("ch7_sent_both", without=without, feedback=with_feedback)
