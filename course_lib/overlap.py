@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from course_lib.arguments import real_number, whole_number
-from course_lib.simulator import simulate
+from course_lib.simulation import simulate
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from course_lib.collectives import ring_all_reduce
 from course_lib.labels import LABELS
 from course_lib.pictures import wording
 from course_lib.predict import compare, predict
-from course_lib.widgets import amdahl, ring_player, ring_time, timeline_player
+from course_lib.widgets import amdahl, ring_player, ring_time, sync_async, timeline_player
 from course_lib.widgets.page import SOURCES, script, style_sheet
 from course_lib.widgets.presets import LINKS, PRECISIONS
 from course_lib.widgets.ring_player import Ring
 from course_lib.widgets.timeline_player import frames, state_at
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-SCRIPTS = ("amdahl", "ring_time", "timeline_player", "ring_player", "prediction")
+SCRIPTS = ("amdahl", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async")
 
 
 def worker(comm):
@@ -41,7 +41,7 @@ def run():
 
 
 @pytest.mark.parametrize(
-    "make", [amdahl, ring_time, ring_player, lambda: timeline_player(simulate(worker, 3))]
+    "make", [amdahl, ring_time, ring_player, sync_async, lambda: timeline_player(simulate(worker, 3))]
 )
 def test_one_bundle_has_view_picture_and_numbers(make):
     widget = make()
@@ -204,6 +204,18 @@ def test_a_picture_for_one_rank_too():
         (ring_time, "link", "string and cups"),
         (ring_time, "precision", "fp3"),
         (ring_time, "algorithm", "magic"),
+        *((sync_async, "workers", bad) for bad in (1, 17, 2.5)),
+        *((sync_async, "kind", bad) for bad in ("gauss", None)),
+        *((sync_async, "spread", bad) for bad in (-0.1, 1.1, math.nan)),
+        *((sync_async, "slow", bad) for bad in (0.9, 11)),
+        *((sync_async, "latency", bad) for bad in (-1, math.inf)),
+        *((sync_async, "rate", bad) for bad in (0, -1, math.nan, math.inf)),
+        *((sync_async, "rule", bad) for bad in ("half", True)),
+        *((sync_async, "extra", bad) for bad in (-1, 9)),
+        *((sync_async, "period", bad) for bad in (0, 17)),
+        *((sync_async, "target", bad) for bad in (0, 1)),
+        *((sync_async, "ways", bad) for bad in ([], ["sync"], "local", 5)),
+        *((sync_async, "pins", bad) for bad in ([{}], [{"workers": 8}], 5)),
         *((ring_player, "frame", bad) for bad in (-1, 7, 1.5)),
         *((ring_player, "speed", bad) for bad in (0, 3, "fast")),
         *((lambda: predict("1", "abc"), "guess", bad) for bad in ("d", "", 1, "ab")),
@@ -229,6 +241,8 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, name, bad):
         (lambda: amdahl(pins=[{}]), "pins"),
         (lambda: ring_time(parameters=1, nbytes=1), "nbytes"),
         (lambda: ring_time(link="100 GbE", bandwidth=1e9), "bandwidth"),
+        (lambda: sync_async(workers=0), "workers"),
+        (lambda: sync_async("magic"), "preset"),
         (lambda: ring_player(1), "ranks"),
         (lambda: ring_player(9), "ranks"),
         (lambda: ring_player(arrays=[[1, 2], [1]]), "arrays"),

@@ -16,7 +16,7 @@ from course_lib.compression.reduce import (
 )
 from course_lib.compression.sparse import TopK
 from course_lib.labels import label
-from course_lib.simulator import simulate
+from course_lib.simulation import simulate
 
 
 class Method(NamedTuple):

@@ -9,7 +9,7 @@ from course_lib.link import Link
 from course_lib.overlap import backward_with_buckets, backwards, sweep
 from course_lib.pictures.overlap import count_text
 from course_lib.pictures.wording import bytes_text, number_text, seconds_text
-from course_lib.simulator import simulate
+from course_lib.simulation import simulate
 
 # 48 layers of 100 kB and 1 ms each; 4 workers on a busy network of 1 Gbit/s.
 LAYER_BYTES, LAYER_SECONDS = (100_000,) * 48, (0.001,) * 48

@@ -6,7 +6,7 @@ from course_lib.labels import label
 from course_lib.overlap import share_hidden
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import PHASE_COLOURS, THEORY, rank_colour, styled
-from course_lib.pictures.units import bytes_text, time_unit
+from course_lib.pictures.wording import TIMES, bytes_text, unit_of
 
 HEIGHT = 0.72  # of a lane
 NARROW = 0.025  # of the axis: a bar below this has no room for its number
@@ -21,7 +21,7 @@ def backward_timeline(backwards):
     All-reduces in flight at the same time share the second lane.
     """
     end, share = max(each.stop for each in backwards), share_hidden(backwards)
-    factor, unit = time_unit(end)
+    factor, unit = unit_of(end, TIMES)
     world, buckets = label(backwards[0].world), count_text(len(backwards[0].buckets))
     words = {"share": share, "world": world, "buckets": buckets}
     with styled():
@@ -104,7 +104,7 @@ def bucket_sizes(rows, theory=None):
     rows: SweepRows of a simulation, or measured. theory: seconds in their order, for a simulation.
     """
     sizes, measured = [row.bucket_bytes for row in rows], theory is None
-    factor, unit = time_unit(max(row.seconds for row in rows))
+    factor, unit = unit_of(max(row.seconds for row in rows), TIMES)
     with styled():
         figure, (top, bottom) = new_figure(rows=2, height=4.6, sharex=True)
         if not measured:
