@@ -81,49 +81,43 @@ def distances(paths, growth):
         return Picture(figure, label("ch7_distance_alt", start=first[0], listed=listed))
 
 
-def loss_for_bytes(results):
+def loss_for_bytes(ends):
     """Loss at the end against the bytes that a worker sent for it; an arrow is what error feedback does.
 
-    results: {name: (bytes, loss without feedback, loss with it)}; None for what was not run.
+    ends: {(name, with feedback or not): (bytes, loss, …)}.
     """
+    names = list(dict.fromkeys(name for name, _ in ends))
     with styled():
         figure, axes = new_figure(height=4.2)
-        kinds = (label("ch7_without_feedback"), label("ch7_with_feedback"))
-        for number, (name, (nbytes, *losses)) in enumerate(results.items()):
-            for loss, marker in zip(losses, ("o", "D"), strict=True):
-                if loss is not None:
-                    face = "white" if marker == "o" and losses[1] is not None else rank_colour(number)
-                    axes.plot(
-                        [nbytes / 1e6],
-                        [loss],
-                        marker,
-                        color=rank_colour(number),
-                        markerfacecolor=face,
-                        markersize=8,
-                        label=f"_{name}",
-                    )
-            if None not in losses:
-                arrow = {"arrowstyle": "->", "color": rank_colour(number), "shrinkA": 6, "shrinkB": 6}
-                axes.annotate("", xy=(nbytes / 1e6, losses[1]), xytext=(nbytes / 1e6, losses[0]), arrowprops=arrow)
-            place = (nbytes / 1e6, losses[0])
-            offset = {"xytext": (0, 9 if number % 2 else 22), "textcoords": "offset points"}
-            axes.annotate(name, place, **offset, ha="center", fontsize=9)
-        axes.plot([], [], "o", color=THEORY, markerfacecolor="white", markersize=8, label=kinds[0])
-        axes.plot([], [], "D", color=THEORY, markersize=8, label=kinds[1])
+        for number, name in enumerate(names):
+            _draw_ends(axes, number, name, ends.get((name, False)), ends.get((name, True)))
+        style = {"linestyle": "", "color": THEORY, "markersize": 8}
+        axes.plot([], [], "o", markerfacecolor="white", label=label("ch7_without_feedback"), **style)
+        axes.plot([], [], "D", label=label("ch7_with_feedback"), **style)
         axes.set(xscale="log", xlabel=label("ch7_sent_axis"), ylabel=label("ch7_loss_axis"))
-        axes.set_ylim(0, 1.15 * max(max(filter(None, losses)) for _, *losses in results.values()))
+        axes.set_ylim(0, 1.15 * max(loss for _, loss, *_ in ends.values()))
         axes.margins(x=0.12)
         axes.set_title(label("ch7_sent_title"))
         axes.legend()
-        listed = "; ".join(
-            label("ch7_sent_alt_one", name=name, nbytes=bytes_text(nbytes), losses=_in_words(losses))
-            for name, (nbytes, *losses) in results.items()
-        )
-        return Picture(figure, label("ch7_sent_alt", listed=listed))
+        return Picture(figure, label("ch7_sent_alt", listed="; ".join(_in_words(name, ends) for name in names)))
 
 
-def _in_words(losses):
-    without, with_feedback = losses
-    if with_feedback is None:
-        return f"{without:.2f}"
-    return label("ch7_sent_both", without=without, feedback=with_feedback)
+def _draw_ends(axes, number, name, without, owed):
+    colour, nbytes = rank_colour(number), without[0] / 1e6
+    face = "white" if owed else colour
+    axes.plot([nbytes], [without[1]], "o", color=colour, markerfacecolor=face, markersize=8, label="_" + name)
+    if owed:
+        axes.plot([nbytes], [owed[1]], "D", color=colour, markersize=8, label="_" + name)
+        arrow = {"arrowstyle": "->", "color": colour, "shrinkA": 6, "shrinkB": 6}
+        axes.annotate("", xy=(nbytes, owed[1]), xytext=(nbytes, without[1]), arrowprops=arrow)
+    offset = 9 if owed or number % 2 else -18  # names of neighbours are not to overlap
+    place = {"xytext": (0, offset), "textcoords": "offset points", "ha": "center", "fontsize": 9}
+    axes.annotate(name, (nbytes, without[1]), **place)
+
+
+def _in_words(name, ends):
+    nbytes, loss, *_ = ends[name, False]
+    losses = f"{loss:.2f}"
+    if (name, True) in ends:
+        losses = label("ch7_sent_both", without=loss, feedback=ends[name, True][1])
+    return label("ch7_sent_alt_one", name=name, nbytes=bytes_text(nbytes), losses=losses)

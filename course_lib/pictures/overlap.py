@@ -10,7 +10,7 @@ from course_lib.pictures.wording import TIMES, bytes_text, unit_of
 
 HEIGHT = 0.72  # of a lane
 NARROW = 0.025  # of the axis: a bar below this has no room for its number
-TICKS_APART = 0.09  # of the axis
+TICKS_APART = 0.12  # of the axis
 MB = 2**20  # DDP's
 
 
