@@ -19,9 +19,10 @@ import lab
 PRESSES, INTERVAL, LIMIT = 30, 33, 60  # milliseconds
 
 CELLS = [
-    """from course_lib.widgets import amdahl, ring_time
+    """from course_lib.widgets import amdahl, planner, ring_time
 amdahl(p=0.5)""",
     "ring_time(parameters=1e6)",
+    "planner(ranks=1)",
     """import ipywidgets, numpy as np, matplotlib.pyplot as plt
 def draw(p):
     n = np.geomspace(1, 1024, 161)
@@ -34,9 +35,10 @@ ipywidgets.VBox([slider, ipywidgets.interactive_output(draw, {"p": slider})])"""
 CASES = [
     ("amdahl", 0, "input[type=range]", "[cell.querySelector('.course-chart')?.innerHTML]"),
     ("ring_time", 1, "input[type=range]", "[cell.querySelector('.course-chart')?.innerHTML]"),
+    ("planner", 2, "input[type=range]", "[cell.querySelector('.course-chart')?.innerHTML]"),
     (
         "interactive_output, matplotlib",
-        2,
+        3,
         ".noUi-handle",
         "[...cell.querySelectorAll('img')].filter(e => e.complete && e.naturalWidth).map(e => e.src)",
     ),
