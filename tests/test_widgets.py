@@ -198,7 +198,7 @@ def test_the_articles_7b_model_does_not_fit():
 def test_a_step_says_what_it_waits_for():
     widget = planner(strategy="zero2", link="100 GbE")
     assert "of it waiting for communication" in repr(widget)
-    assert "hides all 82 ms of communication" in repr(planner())
+    assert "hides all 81.7 ms of communication" in repr(planner())
     assert "without communication" in repr(planner(ranks=1))
 
 
