@@ -66,7 +66,9 @@ def resume(folder, model, optimizer):
     """Load the newest whole checkpoint of `folder`, if there is one, and return its Position; on every rank.
 
     Sets the model, the optimiser and this rank's random number generators. Raises CheckpointError where ranks
-    find different files: they need one folder that all of them see.
+    find different files: they need one folder that all of them see. A model under DDP on more than two ranks
+    goes on bit for bit only if it has run one backward pass before: then its buckets are final, and with them
+    the order in which gloo adds up.
     """
     found = newest(folder, dist.get_world_size())
     name, names = found and found[0].name, [None] * dist.get_world_size()

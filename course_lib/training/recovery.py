@@ -73,16 +73,16 @@ class Recovery:
 def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
     """Run `script` twice at the same time under torchrun, once with a rank killed, and return a Recovery.
 
-    The script takes --folder, --kill-rank and --kill-step, and logs as notebooks/fault_tolerance/train.py
-    does. timeout: seconds for both. Raises RuntimeError for a job that fails, TimeoutError for one that takes
-    too long; no process outlives the call.
+    The script takes --folder and --kill RANK STEP, and logs as notebooks/fault_tolerance/train.py does.
+    timeout: seconds for both. Raises RuntimeError for a job that fails, TimeoutError for one that takes too
+    long; no process outlives the call.
     """
     script = Path(script).resolve()
     if not script.is_file():
         raise FileNotFoundError(f"there is no script {script}")
     ranks = whole_number("ranks", ranks, 1)
-    kill = ("--kill-rank", whole_number("kill_rank", kill_rank, 0, ranks - 1))
-    kill += ("--kill-step", whole_number("kill_step", kill_step, 0))
+    kill_rank = whole_number("kill_rank", kill_rank, 0, ranks - 1)
+    kill = ("--kill", kill_rank, whole_number("kill_step", kill_step, 0))
     end = time.monotonic() + real_number("timeout", timeout, inclusive=False)
     with tempfile.TemporaryDirectory(prefix="course_lib-recovery-") as folder:
         jobs = []
