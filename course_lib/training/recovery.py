@@ -104,8 +104,8 @@ class _Job:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
         command += [f"--max-restarts={MAX_RESTARTS}", f"--nproc-per-node={ranks}", script]
         command += ["--folder", folder, *options]
-        # PyTorch 2.13 keeps one store over restarts, in which gloo finds the addresses of ranks that are gone
-        # (pytorch issue 135712): let the ranks make one of their own.
+        # torchrun 2.13 keeps one store over restarts, in which a rank that is quicker than another may find
+        # the address of its dead predecessor (pytorch issue 135712): let the ranks make a store of their own.
         settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
         settings["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
         self._begin = time.time()

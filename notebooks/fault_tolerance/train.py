@@ -1,6 +1,6 @@
 """A training job that survives the loss of a rank: torchrun starts all anew, the rest is up to this file.
 
-export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1   # else, once restarted, gloo looks for ranks that are dead
+export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1   # else a restarted rank may look for a dead one
 torchrun --standalone --max-restarts=3 --nproc-per-node=2 train.py --folder A
 torchrun --standalone --max-restarts=3 --nproc-per-node=2 train.py --folder B --kill 1 10
 """
