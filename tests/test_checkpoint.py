@@ -163,7 +163,7 @@ def test_a_changed_byte(path):
     place = whole.index(next(iter(state()["model"])).encode()) + 2
     whole[place] ^= 1
     path.write_bytes(whole)
-    with pytest.raises(DamagedCheckpoint, match="damaged: .*has changed"):
+    with pytest.raises(DamagedCheckpoint, match="damaged: archive/data.pkl"):
         checkpoint.read(path, 2)
 
 
