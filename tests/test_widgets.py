@@ -15,15 +15,17 @@ from course_lib import Link, launch, laws, simulate
 from course_lib.collectives import ring_all_reduce
 from course_lib.labels import LABELS
 from course_lib.pictures import wording
+from course_lib.planner import GPUS, MODELS, OPTIMISERS, RECOMPUTE, STRATEGIES, transformer
+from course_lib.planner import PRECISIONS as PRECISIONS_OF_A_PLAN
 from course_lib.predict import compare, predict
-from course_lib.widgets import amdahl, ring_player, ring_time, sync_async, timeline_player
+from course_lib.widgets import amdahl, planner, ring_player, ring_time, sync_async, timeline_player
 from course_lib.widgets.page import SOURCES, script, style_sheet
 from course_lib.widgets.presets import LINKS, PRECISIONS
 from course_lib.widgets.ring_player import Ring
 from course_lib.widgets.timeline_player import frames, state_at
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-SCRIPTS = ("amdahl", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async")
+SCRIPTS = ("amdahl", "planner", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async")
 
 
 def worker(comm):
@@ -41,7 +43,8 @@ def run():
 
 
 @pytest.mark.parametrize(
-    "make", [amdahl, ring_time, ring_player, sync_async, lambda: timeline_player(simulate(worker, 3))]
+    "make",
+    [amdahl, planner, ring_time, ring_player, sync_async, lambda: timeline_player(simulate(worker, 3))],
 )
 def test_one_bundle_has_view_picture_and_numbers(make):
     widget = make()
@@ -177,6 +180,62 @@ def test_a_picture_for_one_rank_too():
     assert ring_time(ranks=1).picture().numbers
 
 
+# --- the planner
+
+
+def test_the_articles_7b_model_does_not_fit():
+    widget = planner()
+    assert widget.plan.memory.states == 112e9 and not widget.plan.fits
+    assert "143 GB on each A100 80 GB. That is 62.6 GB too much; " in repr(widget)
+    assert "the largest part is optimiser state, 84 GB." in repr(widget)
+    widget.ranks = 1024
+    assert "143 GB" in repr(widget)
+    widget.strategy = "zero3"
+    assert "It fits." in repr(widget)
+    assert "do not fit" in planner().picture().numbers[0] and " fit into" in widget.picture().numbers[0]
+
+
+def test_a_step_says_what_it_waits_for():
+    widget = planner(strategy="zero2", link="100 GbE")
+    assert "of it waiting for communication" in repr(widget)
+    assert "hides all 81.7 ms of communication" in repr(planner())
+    assert "without communication" in repr(planner(ranks=1))
+
+
+def test_model_and_shape_follow_each_other():
+    widget = planner()
+    widget.model = "GPT-2 1.5B"
+    assert (widget.layers, widget.width, widget.head_width) == (48, 1600, 64)
+    assert widget.plan.job.model == MODELS["GPT-2 1.5B"]
+    widget.layers = 24
+    assert widget.model == "own"
+    assert widget.plan.job.model == transformer(24, 1600, 50257, 2048, 64)
+    assert "24 layers of 1,600 (821 million)" in repr(widget)
+    widget.reset()
+    assert widget.state() == planner().state()
+
+
+def test_a_shape_of_ones_own():
+    widget = planner(layers=80, width=8192, vocabulary=32000, strategy="zero3", ranks=64)
+    assert widget.model == "own" and widget.plan.job.model.parameters == pytest.approx(64.7e9, rel=0.01)
+    widget.model = "7B"
+    widget.reset()
+    assert (widget.model, widget.layers, widget.vocabulary) == ("own", 80, 32000)
+
+
+def test_plans_are_pinned():
+    widget = planner()
+    for strategy in ("zero1", "zero2", "zero3"):
+        widget.pin()
+        widget.strategy = strategy
+    widget.pin()
+    assert [pin["strategy"] for pin in widget.pins] == ["ddp", "zero1", "zero2", "zero3"]
+    weights = next(line for line in widget.picture().numbers if "weights" in line)
+    assert len(weights.split("areas")[1].split()) == 5
+    widget.reset()
+    assert widget.pins == []
+
+
 # --- what widgets refuse
 
 
@@ -216,6 +275,16 @@ def test_a_picture_for_one_rank_too():
         *((sync_async, "target", bad) for bad in (0, 1)),
         *((sync_async, "ways", bad) for bad in ([], ["sync"], "local", 5)),
         *((sync_async, "pins", bad) for bad in ([{}], [{"workers": 8}], 5)),
+        *((planner, "model", bad) for bad in ("8B", None, 7e9)),
+        *((planner, "layers", bad) for bad in (0, 1.5, "32")),
+        *((planner, "ranks", bad) for bad in (0, 10**7)),
+        *((planner, "overlap", bad) for bad in (-0.1, 1.1, math.nan)),
+        *((planner, "utilisation", bad) for bad in (0, 1.1)),
+        *(
+            (planner, name, "x")
+            for name in ("gpu", "link", "strategy", "precision", "optimiser", "recompute")
+        ),
+        *((planner, "pins", bad) for bad in ([{"model": "7B"}], 3)),
         *((ring_player, "frame", bad) for bad in (-1, 7, 1.5)),
         *((ring_player, "speed", bad) for bad in (0, 3, "fast")),
         *((lambda: predict("1", "abc"), "guess", bad) for bad in ("d", "", 1, "ab")),
@@ -243,6 +312,8 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, name, bad):
         (lambda: ring_time(link="100 GbE", bandwidth=1e9), "bandwidth"),
         (lambda: sync_async(workers=0), "workers"),
         (lambda: sync_async("magic"), "preset"),
+        (lambda: planner("7B", layers=3), "model"),
+        (lambda: planner(strategy="zero4"), "strategy"),
         (lambda: ring_player(1), "ranks"),
         (lambda: ring_player(9), "ranks"),
         (lambda: ring_player(arrays=[[1, 2], [1]]), "arrays"),
@@ -473,6 +544,56 @@ def test_all_reduce_times_in_javascript(node):
         assert seconds == laws.all_reduce_time(m, k, b, a, name)
         assert takeover == pytest.approx(widget.takeover, rel=1e-14)
         assert bus == (laws.bus_bandwidth(m, 0.1, k) if k > 1 else 0)
+
+
+def test_plans_in_javascript(node):
+    draw = random.Random(7)
+    widgets = [planner() for _ in range(200)]
+    for widget in widgets:
+        for name, value in random_plan(draw).items():
+            setattr(widget, name, value)
+    cases = [
+        {
+            **widget.state(),
+            **{name: getattr(widget.plan.job.gpu, name) for name in ("peak16", "peak32")},
+            "parameters": widget.plan.job.model.parameters,
+            "headWidth": widget.head_width,
+            "bandwidth": LINKS[widget.link],
+            "latency": widget.latency,
+        }
+        for widget in widgets
+    ]
+    got = node(
+        "planner",
+        f"{json.dumps(cases)}.map(job => [planMemory(job), planStep(job), "
+        "transformerParameters(job.layers, job.width, job.vocabulary, job.sequence)])",
+    )
+    for widget, (memory, step, parameters) in zip(widgets, got, strict=True):
+        plan, counted = widget.plan, [widget.layers, widget.width, widget.vocabulary, widget.sequence]
+        assert parameters == transformer(*counted).parameters
+        assert memory.pop("largest") == plan.largest
+        assert memory == {name: getattr(plan.memory, name) for name in memory}
+        assert step == {name: getattr(plan.step, name) for name in step}
+        assert len(memory) == len(step) == 5
+
+
+def random_plan(draw):
+    """Settings of the planner, mostly of a shape of one's own."""
+    shape = {"layers": draw.randint(1, 128), "width": 64 * draw.randint(1, 256)}
+    return {
+        **draw.choice([{"model": draw.choice(list(MODELS))}, shape]),
+        "gpu": draw.choice(list(GPUS)),
+        "link": draw.choice(list(LINKS)),
+        "ranks": draw.choice([1, 2, 8, round(10 ** draw.uniform(0, 4))]),
+        "strategy": draw.choice(STRATEGIES),
+        "precision": draw.choice(PRECISIONS_OF_A_PLAN),
+        "optimiser": draw.choice(OPTIMISERS),
+        "batch": draw.randint(1, 64),
+        "sequence": draw.randint(1, 10000),
+        "recompute": draw.choice(RECOMPUTE),
+        "overlap": draw.choice([0, 1, draw.random()]),
+        "utilisation": draw.uniform(0.05, 1),
+    }
 
 
 def test_numbers_are_written_alike(node):

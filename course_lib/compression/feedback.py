@@ -38,7 +38,7 @@ class ErrorFeedback(Compressor):
         values = gradient(array)
         array = values if isinstance(array, list | tuple) else as_array(array)
         if self.residual is None:
-            return copy_of(array)
+            return array
         if not alike(array, self.residual):
             raise ValueError(
                 f"the residual kept here is {describe(self.residual)}, the gradient is {describe(array)}: "

@@ -12,6 +12,7 @@ from course_lib.comm import Comm, reducible
 from course_lib.simulation.collectives import Channel, Handle, binomial_broadcast
 from course_lib.simulation.messages import ANY, unpack
 
+MAX_ASKED = 1_000_000  # times that a rank may ask for the time without a pause: a loop until later never ends
 MAX_REFUSED = 10  # calls of one rank when its run has failed; a worker that makes more will never end
 
 
@@ -25,6 +26,7 @@ class SimulatedComm(Comm):
         self._collectives = 0
         self._in_flight = None  # the last collective in the background: the next one begins when it has ended
         self._refused = 0
+        self._asked, self._asked_at = 0, 0.0
         self._task = simulation.start(rank, lambda: self._work(worker))
 
     def send(self, array, to):
@@ -93,7 +95,15 @@ class SimulatedComm(Comm):
 
     def time(self):
         self._enter()
-        return self._simulation.now
+        now = self._simulation.now
+        self._asked = self._asked + 1 if now == self._asked_at else 0
+        self._asked_at = now
+        if self._asked > MAX_ASKED:
+            raise RuntimeError(
+                f"rank {self.rank} has asked for the time {MAX_ASKED:,} times at {now:g} s: "
+                "the virtual clock stands still while a rank only asks; comm.compute lets it go on"
+            )
+        return now
 
     def close(self):
         """Refuse all further calls."""

@@ -66,7 +66,9 @@ def resume(folder, model, optimizer):
     """Load the newest whole checkpoint of `folder`, if there is one, and return its Position; on every rank.
 
     Sets the model, the optimiser and this rank's random number generators. Raises CheckpointError where ranks
-    find different files: they need one folder that all of them see.
+    find different files: they need one folder that all of them see. A model under DDP on more than two ranks
+    goes on bit for bit only if it has run one backward pass before: then its buckets are final, and with them
+    the order in which gloo adds up.
     """
     found = newest(folder, dist.get_world_size())
     name, names = found and found[0].name, [None] * dist.get_world_size()
@@ -100,16 +102,10 @@ def newest(folder, world_size):
 
 def read(path, world_size):
     """The state in a checkpoint; CheckpointError if it is damaged, incomplete, or of another world size."""
+    _check_bytes(path)
     try:
-        with zipfile.ZipFile(path) as archive:  # torch's format; it knows a checksum of each part
-            part = archive.testzip()
-        if part is not None:
-            raise zipfile.BadZipFile(f"{part} has changed")
         state = torch.load(path, map_location="cpu", weights_only=True)  # runs no code from the file
-    except (zipfile.BadZipFile, EOFError) as error:
-        nbytes = os.path.getsize(path)
-        raise DamagedCheckpoint(f"{path} ({nbytes} bytes) is cut short or damaged: {error}") from None
-    except (RuntimeError, pickle.UnpicklingError) as error:
+    except (RuntimeError, ValueError, pickle.UnpicklingError) as error:
         raise CheckpointError(f"{path} is no checkpoint of tensors and numbers: {error}") from None
     missing = [key for key in KEYS if key not in state] if isinstance(state, Mapping) else KEYS
     if missing:
@@ -120,6 +116,17 @@ def read(path, world_size):
             f"with {state['world_size']}, for each has its share of the data and its own random numbers"
         )
     return state
+
+
+def _check_bytes(path):
+    """Raise DamagedCheckpoint unless the file is all there: a zip archive, with a checksum of each part."""
+    with open(path, "rb") as file:
+        try:
+            part = zipfile.ZipFile(file).testzip()
+        except Exception as error:  # zipfile raises whatever the wrong bytes lead it to
+            part = error
+    if part is not None:
+        raise DamagedCheckpoint(f"{path} ({os.path.getsize(path)} bytes) is cut short or damaged: {part}")
 
 
 def write(path, state):

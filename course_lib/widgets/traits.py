@@ -31,6 +31,11 @@ def share(default):
     return _number(default, "between 0 and 1", lambda x: 0 <= x <= 1)
 
 
+def positive_share(default):
+    """A number above 0 and at most 1."""
+    return _number(default, "above 0 and at most 1", lambda x: 0 < x <= 1)
+
+
 def positive(default):
     """A finite number above 0."""
     return _number(default, "a finite number above 0", lambda x: 0 < x < math.inf)

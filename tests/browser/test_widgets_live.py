@@ -11,6 +11,7 @@ import lab
 import pytest
 
 from course_lib import laws
+from course_lib.planner import GPUS, MODELS, OPTIMISERS, RECOMPUTE, STRATEGIES
 from course_lib.widgets.page import script
 from course_lib.widgets.presets import LINKS
 
@@ -27,7 +28,7 @@ CELLS = {
 from course_lib import Link, simulate
 from course_lib.collectives import ring_all_reduce
 from course_lib.predict import predict
-from course_lib.widgets import amdahl, ring_player, ring_time, sync_async, timeline_player
+from course_lib.widgets import amdahl, planner, ring_player, ring_time, sync_async, timeline_player
 def worker(comm):
     comm.compute(1e-3 * (1 + (comm.rank == 2)))
     ring_all_reduce(comm, np.arange(1200.0))
@@ -35,6 +36,7 @@ def worker(comm):
 run = simulate(worker, 4, link=Link(50e-6, 1e7))""",
     "amdahl": "amdahl_ = amdahl()\namdahl_",
     "ring_time": "ring_time_ = ring_time()\nring_time_",
+    "planner": "planner_ = planner()\nplanner_",
     "timeline": "timeline_ = timeline_player(run)\ntimeline_",
     "ring": "ring_ = ring_player()\nring_",
     "sync_async": "sync_async_ = sync_async()\nsync_async_",
@@ -177,6 +179,12 @@ def says_what_python_says(notebook, name):
         ("sync_async", 9, "extra", 3),
         ("sync_async", 10, "period", 5),
         ("sync_async", 11, "target", 0.012),
+        ("planner", 0, "ranks", 9),
+        ("planner", 1, "layers", 40),
+        ("planner", 2, "width", 5120),
+        ("planner", 3, "batch", 2),
+        ("planner", 4, "sequence", 4096),
+        ("planner", 6, "utilisation", 0.45),
         ("timeline", 0, "frame", 1),
         ("ring", 0, "frame", 1),
     ],
@@ -225,7 +233,7 @@ def test_radios_and_lists_by_keyboard(notebook):
     assert ": 1.96 s." in said(notebook, "ring_time")
 
 
-@pytest.mark.parametrize("name", ["amdahl", "ring_time"])
+@pytest.mark.parametrize("name", ["amdahl", "planner", "ring_time"])
 def test_pin_compare_remove_and_reset_by_keyboard(notebook, name):
     frame, page = widget(notebook, name), notebook.page
     frame.get_by_role("button", name="Pin to compare").focus()
@@ -235,7 +243,8 @@ def test_pin_compare_remove_and_reset_by_keyboard(notebook, name):
     rows = frame.locator("tbody tr")
     assert rows.count() == 2
     assert rows.nth(0).inner_text() != rows.nth(1).inner_text()
-    assert len(re.findall("course-letter", picture(notebook, name))) == 2
+    panels = 2 if name == "planner" else 1
+    assert len(re.findall("course-letter", picture(notebook, name))) == 2 * panels
     frame.get_by_role("button", name="Remove B").focus()
     page.keyboard.press("Space")
     assert rows.count() == 1
@@ -332,7 +341,7 @@ def test_the_ways_by_keyboard(notebook):
 # --- by mouse
 
 
-@pytest.mark.parametrize("name", ["amdahl", "ring_time", "sync_async", "timeline", "ring"])
+@pytest.mark.parametrize("name", ["amdahl", "planner", "ring_time", "sync_async", "timeline", "ring"])
 def test_the_mouse_moves_a_slider(notebook, name):
     before, words = picture(notebook, name), said(notebook, name)
     slider = widget(notebook, name).locator("input[type=range]").first
@@ -419,6 +428,37 @@ def random_states(seed, count=25):
                 "against": draw.choice(["bytes", "ranks"]),
             },
         )
+        shape = {"layers": draw.randint(1, 128), "width": 64 * draw.randint(1, 256)}
+        yield (
+            "planner",
+            {
+                **draw.choice([{"model": draw.choice(list(MODELS))}, shape]),
+                "gpu": draw.choice(list(GPUS)),
+                "link": draw.choice(list(LINKS)),
+                "ranks": round(10 ** draw.uniform(0, 4)),
+                "strategy": draw.choice(STRATEGIES),
+                "precision": draw.choice(["fp32", "mixed", "bf16"]),
+                "optimiser": draw.choice(OPTIMISERS),
+                "batch": draw.randint(1, 64),
+                "sequence": draw.randint(1, 10000),
+                "recompute": draw.choice(RECOMPUTE),
+                "overlap": draw.choice([0, 1, draw.random()]),
+                "utilisation": draw.uniform(0.05, 1),
+            },
+        )
+
+
+def test_a_preset_sets_the_shape_and_a_shape_is_ones_own(notebook):
+    frame = widget(notebook, "planner")
+    frame.get_by_label("Model").select_option("GPT-3 175B")
+    until(notebook, lambda: kernel(notebook, "print(planner_.layers, planner_.width)") == "96 12288")
+    says_what_python_says(notebook, "planner")
+    layers = frame.locator("input[type=number]").nth(1)
+    layers.fill("48")
+    layers.blur()
+    until(notebook, lambda: kernel(notebook, "print(planner_.model)") == "own")
+    assert frame.get_by_label("Model").input_value() == "own"
+    says_what_python_says(notebook, "planner")
 
 
 def test_the_browser_says_what_python_says(notebook):
@@ -460,7 +500,7 @@ def test_every_control_has_a_name(notebook):
     assert notebook.ask(NAMELESS) == []
     for name in WIDGETS:
         assert widget(notebook, name).locator("[role=status]").count() == 1
-    for name in ("amdahl", "ring_time", "sync_async", "timeline", "ring"):
+    for name in ("amdahl", "planner", "ring_time", "sync_async", "timeline", "ring"):
         chart = widget(notebook, name).locator("svg[role=img]")
         assert chart.get_attribute("aria-label") == said(notebook, name)
 
@@ -469,6 +509,7 @@ def test_every_control_has_a_name(notebook):
 def test_contrast(notebook, theme):
     kernel(notebook, "amdahl_.pin(); ring_time_.pin(); ring_time_.link = '100 GbE'")
     kernel(notebook, "ring_.frame = 4; timeline_.frame = 9; sync_async_.pin(); sync_async_.slow = 5")
+    kernel(notebook, "planner_.pin(); planner_.strategy = 'zero1'")
     notebook.ask(lab.EXECUTE, "apputils:change-theme", {"theme": lab.THEMES[theme]})
     notebook.page.wait_for_timeout(1500)
     contrasts = notebook.ask(CONTRASTS)
@@ -478,7 +519,8 @@ def test_contrast(notebook, theme):
 
 def test_screenshots(notebook):
     kernel(notebook, "amdahl_.pin(); amdahl_.p = 0.95; ring_time_.pin(); ring_time_.link = '100 GbE'")
-    kernel(notebook, "ring_.frame = 3; timeline_.frame = 9")
+    kernel(notebook, "ring_.frame = 3; timeline_.frame = 9; planner_.pin(); planner_.link = '100 GbE'")
     kernel(notebook, "sync_async_.preset('async_diverges'); sync_async_.pin(); sync_async_.kind = 'uniform'")
+    kernel(notebook, "for planner_.strategy in ('zero1', 'zero2', 'zero3'): planner_.pin()")
     paths = notebook.pictures(lab.ARTIFACTS, "widgets")
     assert {path.name.split("-")[1] for path in paths} == {"light", "dark", "projected"}

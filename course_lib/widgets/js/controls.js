@@ -104,3 +104,9 @@ export function checks(model, name, label, options) {
 export function button(text, onclick, label) {
   return html("button", { type: "button", onclick, "aria-label": label, title: label }, text);
 }
+
+// Two controls side by side.
+export function pair(left, right) {
+  const node = html("div", { class: "course-pair" }, left.node, right.node);
+  return { node, update: () => { left.update(); right.update(); } };
+}

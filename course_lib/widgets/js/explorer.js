@@ -12,8 +12,8 @@ export const lineStyle = index => ({
 });
 
 // controls: {node, update}. picture(states) gives a chart, result(state) a sentence, row(state) the table's
-// cells. States: what is set now, then the pins. pinned: the traits that a pin keeps.
-export function explorer({ model, el, controls, picture, result, columns, row, pinned }) {
+// cells. States: what is set now, then the pins. pinned: the traits that a pin keeps. mark: how a line looks.
+export function explorer({ model, el, controls, picture, result, columns, row, pinned, mark = swatch }) {
   const labels = model.get("labels"), initial = model.get("initial");
   const traits = Object.keys(initial);
   const read = () => Object.fromEntries(traits.map(name => [name, model.get(name)]));
@@ -37,7 +37,7 @@ export function explorer({ model, el, controls, picture, result, columns, row, p
     const { letter, dash, colour } = lineStyle(index);
     const gone = fill(labels.widget_unpin, { letter });
     return html("tr", {},
-      html("th", { scope: "row" }, letter, " ", swatch(dash, colour)),
+      html("th", { scope: "row" }, letter, " ", mark(dash, colour)),
       ...row(state).map(text => html("td", {}, text)),
       html("td", {}, index ? button("×", () => unpin(index - 1), gone) : labels.widget_now));
   }
