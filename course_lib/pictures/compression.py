@@ -86,7 +86,7 @@ def loss_for_bytes(ends):
 
     ends: {(name, with feedback or not): (bytes, loss, …)}.
     """
-    names = list(dict.fromkeys(name for name, _ in ends))
+    names = sorted({name for name, _ in ends}, key=lambda name: -ends[name, False][0])
     with styled():
         figure, axes = new_figure(height=4.2)
         for number, name in enumerate(names):

@@ -41,7 +41,12 @@ def _finding(sweeps):
         fails = sweep.failed.any(axis=1)
         if fails.any():
             found.append(label("ch7_fails_from", name=name, batch=int(sweep.batches[fails.argmax()])))
-    return "; ".join(found) or label("ch7_never_fails")
+    if not found:
+        middles = {name: np.median(sweep.losses[-1]) for name, sweep in sweeps.items()}
+        batch = max(int(sweep.batches[-1]) for sweep in sweeps.values())
+        return label("ch7_never_fails", batch=batch, name=min(middles, key=middles.get))
+    text = "; ".join(found)
+    return text[0].upper() + text[1:]
 
 
 def _in_words(name, sweep):
@@ -63,10 +68,10 @@ def loss_by_epoch(runs, epochs, guessing):
         axes.axhline(guessing, color=THEORY, linestyle=":", label=label("ch7_guessing"))
         axes.set(yscale="log", xlabel=label("epoch"), ylabel=label("ch7_epoch_axis"))
         axes.set_xticks(range(1, epochs + 1))
-        last = {name: np.array([np.mean(run[-len(run) // epochs :]) for run in of_runs]) for name, of_runs in runs.items()}
-        lost = [name for name, ends in last.items() if (ends >= guessing).all()]
-        saved = [name for name, ends in last.items() if (ends < guessing).all()]
-        axes.set_title(label("ch7_epoch_title", lost=", ".join(lost) or "–", saved=", ".join(saved) or "–"))
+        last = {name: np.array(of_runs)[:, -len(of_runs[0]) // epochs :].mean(axis=1) for name, of_runs in runs.items()}
+        counts = {name: f"{int(np.sum(ends < guessing))}/{len(ends)}" for name, ends in last.items()}
+        listed = "; ".join(f"{name}: {count}" for name, count in counts.items())
+        axes.set_title(label("ch7_epoch_title", listed=listed))
         axes.legend()
         listed = "; ".join(f"{name}: {ends.min():.2g} … {ends.max():.2g}" for name, ends in last.items())
         return Picture(figure, label("ch7_epoch_alt", listed=listed))
