@@ -8,7 +8,7 @@ from course_lib.errors import RankError
 from course_lib.link import Link
 from course_lib.processes import launch
 from course_lib.run import Run
-from course_lib.simulator import simulate
+from course_lib.simulation import simulate
 from course_lib.trace import Message, Span
 
 __all__ = ["Link", "Message", "RankError", "Run", "Span", "launch", "simulate"]

@@ -43,7 +43,8 @@ class Comm(ABC):
     def all_reduce(self, array, op="sum", wait=True):
         """The sum or mean of every rank's `array`, the same on all; `array` itself is left unchanged.
 
-        With wait=False, returns at once a handle whose .wait() gives the result.
+        With wait=False, returns at once a handle whose .wait() gives the result. Collectives in flight are
+        carried out one after another, in the order of the calls.
         Raises RankError (mismatch) where op, shape or dtype differ between ranks.
         """
 

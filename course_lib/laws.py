@@ -179,6 +179,52 @@ def best_ranks(work, nbytes, bandwidth, latency):
     return min(near, key=lambda ranks: step_time(work, nbytes, ranks, bandwidth, latency))
 
 
+def overlapped_time(work, nbytes, buckets, ranks, bandwidth, latency=0.0):
+    """Seconds of a backward pass of `work` seconds with n equal `buckets`, each reduced by a ring.
+
+    An all-reduce starts once its part of the gradient is computed and the one before has ended: a pipeline
+    of two stages, c + t + (n - 1) max(c, t), with c = work / n and t = ring_time(nbytes / n).
+    """
+    part, reduce, n = _stages(work, nbytes, buckets, ranks, bandwidth, latency)
+    return _plain(part + reduce + (n - 1) * np.maximum(part, reduce))
+
+
+def hidden_share(work, nbytes, buckets, ranks, bandwidth, latency=0.0):
+    """Share of the all-reduces' time in which backward still computes: (n - 1) / n * min(1, c / t).
+
+    See overlapped_time; the last bucket is never hidden. 1 if the all-reduces take no time.
+    """
+    part, reduce, n = _stages(work, nbytes, buckets, ranks, bandwidth, latency)
+    with np.errstate(divide="ignore"):
+        return _plain(np.where(reduce > 0, (n - 1) / n * np.minimum(1, part / reduce), 1.0))
+
+
+def best_buckets(work, nbytes, ranks, bandwidth, latency):
+    """The number of buckets of the least `overlapped_time`, near max((work - b) / a, sqrt(work / a)).
+
+    a = 2(K-1) latency is what each bucket costs, b the ring's time for all bytes without latency: more
+    buckets cost more latency, fewer start later and leave a longer last one. Infinite without latency, 1 for
+    one rank.
+    """
+    work, nbytes = float(_positive("work", work)), float(_not_negative("nbytes", nbytes))
+    transfer = ring_time(nbytes, ranks, bandwidth)
+    added = ring_time(0, ranks, bandwidth, latency)
+    if ranks == 1:
+        return 1
+    if added == 0:
+        return math.inf
+    turning = max((work - transfer) / added, math.sqrt(work / added))
+    near = {max(1, math.floor(turning)), max(1, math.ceil(turning))}
+    return min(near, key=lambda n: overlapped_time(work, nbytes, n, ranks, bandwidth, latency))
+
+
+def _stages(work, nbytes, buckets, ranks, bandwidth, latency):
+    """Seconds to compute a bucket's gradient, seconds to reduce it, and how many there are."""
+    n = _count("buckets", buckets)
+    nbytes = _not_negative("nbytes", nbytes) / n
+    return _positive("work", work) / n, np.asarray(ring_time(nbytes, ranks, bandwidth, latency)), n
+
+
 def algorithm_bandwidth(nbytes, seconds):
     """Bytes per second as the caller sees it: S / t (nccl-tests, PERFORMANCE.md)."""
     return _plain(_not_negative("nbytes", nbytes) / _positive("seconds", seconds))
@@ -252,6 +298,41 @@ def expected_backup(k, extra):
     k, extra = _count("k", k), _count("extra", extra, low=0)
     rest = np.where(extra > 0, expected_slowest(np.maximum(extra, 1)), 0)
     return _plain(expected_slowest(k + extra) - rest)
+
+
+def compressed_wire_bytes(payload, ranks, collective="ring"):
+    """Bytes that each rank sends so that all know the sum of everybody's `payload` (bytes of one rank's).
+
+    "ring": payloads that can be added up on the way, or are decoded and encoded again at each hop (then with
+    a scale a chunk): 2(K-1)/K payload. "all_gather": those that cannot; each one goes to all: (K-1) payload.
+    """
+    payload, ranks = _not_negative("payload", payload), _count("ranks", ranks)
+    if collective not in _COMPRESSED:
+        raise ValueError(f"collective must be one of {', '.join(_COMPRESSED)}; got {collective!r}")
+    return _plain(_COMPRESSED[collective](ranks) * payload)
+
+
+_COMPRESSED = {"ring": lambda k: 2 * (k - 1) / k, "all_gather": lambda k: k - 1}
+
+
+def wire_saving(share, ranks, collective="ring"):
+    """Share saved on the wire, against the ring, by a payload that is `share` of the array; ranks >= 2.
+
+    "ring": 1 - share, for every K. "all_gather": 1 - share K/2; below 0 it sends more than the ring.
+    """
+    ranks = _count("ranks", ranks, low=2)
+    sent = np.asarray(compressed_wire_bytes(_not_negative("share", share), ranks, collective))
+    return _plain(1 - sent / compressed_wire_bytes(1, ranks))
+
+
+def break_even_density(ranks, entry_bytes=8, number_bytes=4):
+    """The density below which top-k by all-gather sends less than the ring; ranks >= 2.
+
+    (K-1) density n entry_bytes < 2(K-1)/K n number_bytes  <=>  density < 2 number_bytes / (K entry_bytes):
+    1/K for 8 bytes an entry against float32.
+    """
+    entry_bytes, number_bytes = _positive("entry_bytes", entry_bytes), _positive("number_bytes", number_bytes)
+    return _plain(np.minimum(1, 2 * number_bytes / (_count("ranks", ranks, low=2) * entry_bytes)))
 
 
 def _share(name, value):

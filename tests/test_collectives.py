@@ -146,6 +146,41 @@ def test_several_in_flight_and_in_any_order():
     assert simulate(worker, 3).values == [[6.0, 0.0, 9.0, 3.0, 30.0]] * 3
 
 
+def test_in_flight_they_go_one_after_another():
+    """200 bytes in a ring of 2: two steps of 1 + 1 seconds each, the second only after the first."""
+
+    def worker(comm):
+        handles = [comm.all_reduce(np.zeros(200, np.uint8), wait=False) for _ in range(3)]
+        comm.compute(5.0)
+        handles[1].wait()
+        comm.send(np.zeros(0), (comm.rank + 1) % 2)
+        for handle in handles:
+            handle.wait()
+
+    run = simulate(worker, 2, link=SLOW)
+    assert run.seconds == 12.0
+    assert [message.start for message in run.messages if message.nbytes == 0] == [8.0, 8.0]
+    assert [message.start for message in run.messages if message.source == 0 and message.nbytes] == [
+        0.0,
+        2.0,
+        4.0,
+        6.0,
+        8.0,
+        10.0,
+    ]
+
+
+@pytest.mark.parametrize("call", ["all_reduce", "broadcast", "barrier"])
+def test_a_collective_does_not_overtake_those_in_flight(call):
+    def worker(comm):
+        comm.all_reduce(np.zeros(200, np.uint8), wait=False)
+        arguments = {"all_reduce": [np.zeros(2)], "broadcast": [np.zeros(2), 0], "barrier": []}[call]
+        getattr(comm, call)(*arguments)
+
+    run = simulate(worker, 2, link=SLOW)
+    assert all(message.start >= 4.0 for message in run.messages if message.nbytes != 100)
+
+
 def test_collectives_and_messages_do_not_mix():
     """A message that nobody has taken yet is not taken by a collective, nor the other way about."""
 

@@ -225,6 +225,11 @@ def forgets_to_count(comm, *_):
         comm.send(np.ones(3), (comm.rank + 1) % comm.size) if comm.size > 1 else comm.compute(0)
 
 
+def waits_for_the_clock(comm, *_):
+    while comm.time() < 1:
+        pass
+
+
 def catches_all(*_):
     while True:
         try:
@@ -243,6 +248,7 @@ def generates(rng, *_):
         *((check, loops) for check in (check_server_mean, chapter5.check_ring, chapter5.check_link)),
         *((check, forgets_to_count) for check in (chapter3.check_sync_step, chapter4.check_reduce_layers)),
         (chapter3.check_agrees, catches_all),
+        (chapter4.check_chain_mean, waits_for_the_clock),
         (check_epoch_batches, generates),
         (chapter3.check_sync_step, lambda *_: [time.sleep(0.03) for _ in itertools.count()]),
     ],

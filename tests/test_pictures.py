@@ -13,7 +13,7 @@ from course_lib.pictures import message_table, ring_diagram, timeline, traffic_m
 from course_lib.pictures.timeline import shares_of_time
 from course_lib.pictures.traffic import bytes_between
 from course_lib.pictures.training import above_best, convergence, departure, speed_ratio
-from course_lib.pictures.units import bytes_text, seconds_text
+from course_lib.pictures.wording import bytes_text, seconds_text
 
 PICTURES = [timeline, traffic_matrix, ring_diagram]
 
@@ -106,7 +106,15 @@ def test_bytes_text(given, text):
 
 
 @pytest.mark.parametrize(
-    ("given", "text"), [(2, "2 s"), (0.0015, "1.5 ms"), (2e-6, "2 µs"), (5e-8, "0.05 µs")]
+    ("given", "text"),
+    [
+        (2, "2 s"),
+        (0.0015, "1.5 ms"),
+        (0.08167, "81.7 ms"),
+        (1960, "1,960 s"),
+        (2e-6, "2 µs"),
+        (5e-8, "0.05 µs"),
+    ],
 )
 def test_seconds_text(given, text):
     assert seconds_text(given) == text

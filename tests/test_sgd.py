@@ -162,7 +162,8 @@ def test_backup_by_hand():
     """Workers of 1, 1 and 10 s, one extra: two make every step; the third's first gradient is too late."""
     times = ComputeTimes(factors=(1, 1, 10))
     done = history(backup(quadratic(), 12, 0.5, 1, times=times), 4)
-    assert done.seconds.tolist() == list(range(1, 13)) and done.dropped == 1
+    assert done.seconds.tolist() == list(range(1, 13))
+    assert done.dropped == 1 and done.late == ((10.0, 3),)
     np.testing.assert_allclose(done.theta, 0.5**12)
 
 

@@ -911,3 +911,12 @@ simulate(lambda comm: comm.all_reduce(np.ones(3)), 3)
 assert not {"torch", "matplotlib"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_loop_that_waits_for_the_virtual_clock_ends():
+    def worker(comm):
+        while comm.time() < 1:
+            pass
+
+    with pytest.raises(RankError, match="asked for the time 1,000,000 times at 0 s: .* comm.compute"):
+        simulate(worker, 2)

@@ -18,14 +18,14 @@ from course_lib.pictures import wording
 from course_lib.planner import GPUS, MODELS, OPTIMISERS, RECOMPUTE, STRATEGIES, transformer
 from course_lib.planner import PRECISIONS as PRECISIONS_OF_A_PLAN
 from course_lib.predict import compare, predict
-from course_lib.widgets import amdahl, planner, ring_player, ring_time, timeline_player
+from course_lib.widgets import amdahl, planner, ring_player, ring_time, sync_async, timeline_player
 from course_lib.widgets.page import SOURCES, script, style_sheet
 from course_lib.widgets.presets import LINKS, PRECISIONS
 from course_lib.widgets.ring_player import Ring
 from course_lib.widgets.timeline_player import frames, state_at
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-SCRIPTS = ("amdahl", "planner", "ring_time", "timeline_player", "ring_player", "prediction")
+SCRIPTS = ("amdahl", "planner", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async")
 
 
 def worker(comm):
@@ -43,7 +43,8 @@ def run():
 
 
 @pytest.mark.parametrize(
-    "make", [amdahl, planner, ring_time, ring_player, lambda: timeline_player(simulate(worker, 3))]
+    "make",
+    [amdahl, planner, ring_time, ring_player, sync_async, lambda: timeline_player(simulate(worker, 3))],
 )
 def test_one_bundle_has_view_picture_and_numbers(make):
     widget = make()
@@ -111,8 +112,8 @@ def test_pin_and_reset():
 @pytest.mark.parametrize(
     ("link", "shown"),
     [
-        ("NVLink 4 (H100)", "54 ms"),
-        ("NVLink 3 (A100)", "82 ms"),
+        ("NVLink 4 (H100)", "54.4 ms"),
+        ("NVLink 3 (A100)", "81.7 ms"),
         ("PCIe 4 x16", "790 ms"),
         ("InfiniBand NDR", "490 ms"),
         ("100 GbE", "1.96 s"),
@@ -127,7 +128,7 @@ def test_the_gradient_of_7b_parameters_on_8_gpus(link, shown):
 
 def test_the_gradient_of_7b_parameters_by_default():
     widget = ring_time()
-    assert ": 82 ms. Bus" in repr(widget) and "82 ms" in widget.picture().numbers[0]
+    assert ": 81.7 ms. Bus" in repr(widget) and "81.7 ms" in widget.picture().numbers[0]
     widget.link = "100 GbE"
     assert ": 1.96 s. Bus" in repr(widget)
 
@@ -197,7 +198,7 @@ def test_the_articles_7b_model_does_not_fit():
 def test_a_step_says_what_it_waits_for():
     widget = planner(strategy="zero2", link="100 GbE")
     assert "of it waiting for communication" in repr(widget)
-    assert "hides all 82 ms of communication" in repr(planner())
+    assert "hides all 81.7 ms of communication" in repr(planner())
     assert "without communication" in repr(planner(ranks=1))
 
 
@@ -262,6 +263,18 @@ def test_plans_are_pinned():
         (ring_time, "link", "string and cups"),
         (ring_time, "precision", "fp3"),
         (ring_time, "algorithm", "magic"),
+        *((sync_async, "workers", bad) for bad in (1, 17, 2.5)),
+        *((sync_async, "kind", bad) for bad in ("gauss", None)),
+        *((sync_async, "spread", bad) for bad in (-0.1, 1.1, math.nan)),
+        *((sync_async, "slow", bad) for bad in (0.9, 11)),
+        *((sync_async, "latency", bad) for bad in (-1, math.inf)),
+        *((sync_async, "rate", bad) for bad in (0, -1, math.nan, math.inf)),
+        *((sync_async, "rule", bad) for bad in ("half", True)),
+        *((sync_async, "extra", bad) for bad in (-1, 9)),
+        *((sync_async, "period", bad) for bad in (0, 17)),
+        *((sync_async, "target", bad) for bad in (0, 1)),
+        *((sync_async, "ways", bad) for bad in ([], ["sync"], "local", 5)),
+        *((sync_async, "pins", bad) for bad in ([{}], [{"workers": 8}], 5)),
         *((planner, "model", bad) for bad in ("8B", None, 7e9)),
         *((planner, "layers", bad) for bad in (0, 1.5, "32")),
         *((planner, "ranks", bad) for bad in (0, 10**7)),
@@ -297,6 +310,8 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, name, bad):
         (lambda: amdahl(pins=[{}]), "pins"),
         (lambda: ring_time(parameters=1, nbytes=1), "nbytes"),
         (lambda: ring_time(link="100 GbE", bandwidth=1e9), "bandwidth"),
+        (lambda: sync_async(workers=0), "workers"),
+        (lambda: sync_async("magic"), "preset"),
         (lambda: planner("7B", layers=3), "model"),
         (lambda: planner(strategy="zero4"), "strategy"),
         (lambda: ring_player(1), "ranks"),

@@ -20,7 +20,7 @@ from course_lib.exercises.report import (
     workers,
 )
 from course_lib.labels import label
-from course_lib.simulator import simulate
+from course_lib.simulation import simulate
 
 SIZES = (4, 84, 5, 1)
 

@@ -5,7 +5,7 @@ import time
 from contextlib import contextmanager
 
 from course_lib.comm import Comm
-from course_lib.simulator import SimulatedComm
+from course_lib.simulation.comm import SimulatedComm
 from course_lib.tracebacks import LIBRARY
 
 MOST_LINES, MOST_CALLS, MOST_SECONDS = 1_000_000, 20_000, 5  # of an attempt, before it counts as endless

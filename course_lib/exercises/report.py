@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.errors import RankError
 from course_lib.exercises.limits import StillRunning, limited
 from course_lib.labels import label
-from course_lib.simulator import simulate
+from course_lib.simulation import simulate
 
 WORKER_COUNTS = (1, 2, 3, 4, 7)
 

@@ -9,7 +9,7 @@ from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import PHASE_COLOURS, THEORY, rank_colour, styled
 from course_lib.pictures.traffic import bytes_between
-from course_lib.pictures.units import SIZES, bytes_text, seconds_text, time_unit
+from course_lib.pictures.wording import SIZES, TIMES, bytes_text, seconds_text, unit_of
 
 STEP_COLOURS = {
     "forward": "#56B4E9",
@@ -30,7 +30,7 @@ def phases(run):
     ranks, parts = len(run.values), step_parts(run)
     origin = min((span.stop for span in _first_barriers(run).values()), default=0.0)
     seconds = run.seconds - origin
-    factor, unit = time_unit(seconds)
+    factor, unit = unit_of(seconds, TIMES)
     with styled():
         figure, axes = new_figure(height=1.4 + 0.36 * ranks)
         for name, colour in STEP_COLOURS.items():
@@ -218,7 +218,7 @@ def loads(runs):
     totals = {nbytes.sum() for nbytes in sent.values()}
     low, high = (pick(nbytes.max() for nbytes in sent.values()) for pick in (min, max))
     ranks = len(next(iter(sent.values())))
-    factor, unit = next((size for size in SIZES if high >= size[0]), SIZES[-1])
+    factor, unit = unit_of(high, SIZES)
     with styled():
         figure, axes = new_figure(height=3.6)
         width = 0.8 / len(sent)
@@ -277,7 +277,7 @@ def cost_of_splitting(counts, seconds, theory, measured=False):
     measured: the points are real measurements, the line is fitted to them; else simulation and closed form.
     """
     ratio = seconds[-1] / seconds[0]
-    factor, unit = time_unit(max(seconds))
+    factor, unit = unit_of(max(seconds), TIMES)
     between = np.geomspace(counts[0], counts[-1], 100)
     curve = [theory(count) / factor for count in between]
     with styled():

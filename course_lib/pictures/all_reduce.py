@@ -5,7 +5,7 @@ import numpy as np
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import THEORY, rank_colour, styled
-from course_lib.pictures.units import bytes_text, seconds_text
+from course_lib.pictures.wording import bytes_text, seconds_text
 
 MARKS = "osD^vP"
 ALGORITHMS = ("ring", "halving_doubling", "tree", "parameter_server", "naive", "gloo")

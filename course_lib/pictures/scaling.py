@@ -50,7 +50,7 @@ def amdahl_curves(shares, most=4096):
     n = np.unique(np.geomspace(1, most, 200).astype(int))
     with styled():
         figure, axes = new_figure(height=4.8)
-        axes.plot(n, n, color="#999999", linewidth=1, label=label("ch2_ideal"))
+        _ideal(axes, n)
         for number, p in enumerate(shares):
             limit, enough = laws.amdahl_limit(p), laws.amdahl_workers(p)
             colour, named = rank_colour(number), label("ch2_share", p=p, limit=limit)
@@ -67,9 +67,7 @@ def amdahl_curves(shares, most=4096):
             )
         axes.set(xscale="log", yscale="log", xlabel=label("ch2_workers"), ylabel=label("ch2_speedup"))
         axes.set(ylim=(0.9, 2.2 * laws.amdahl_limit(max(shares))))
-        axes.set_xticks(ticks := [2**k for k in range(0, int(np.log2(most)) + 1, 2)], map(str, ticks))
-        axes.set_yticks(ticks := [1, 2, 5, 10, 20, 50, 100], map(str, ticks))
-        axes.minorticks_off()
+        _ticks(axes, [2**k for k in range(0, int(np.log2(most)) + 1, 2)], [1, 2, 5, 10, 20, 50, 100])
         axes.set_title(label("ch2_amdahl_title"))
         figure.legend(loc="outside lower center", ncols=2, fontsize=10)
         listed = "; ".join(
@@ -88,7 +86,7 @@ def measured_speedups(measured):
     n, listed = np.arange(1, most + 1), []
     with styled():
         figure, axes = new_figure()
-        axes.plot(n, n, color="#999999", linewidth=1, label=label("ch2_ideal"))
+        _ideal(axes, n)
         for number, (name, points) in enumerate(measured.items()):
             workers, speedups = list(points), list(points.values())
             fraction = laws.karp_flatt(speedups[-1], workers[-1])
@@ -97,9 +95,7 @@ def measured_speedups(measured):
             colour = rank_colour(number)
             named = label("ch2_fraction" if lawful else "ch2_no_curve", fraction=fraction)
             axes.plot(n, curve, LINES[number % 4], color=colour, linewidth=1.2, label=named)
-            axes.plot(
-                [1, *workers], [1, *speedups], MARKS[number % 5], color=colour, label=name, markersize=7
-            )
+            _points(axes, {1: 1, **points}, number, name, MARKS[number % 5])
             pairs = ", ".join(f"{speedup:.2f} on {count}" for count, speedup in points.items())
             listed.append(label("ch2_measured_alt_one", name=name, pairs=pairs, fraction=fraction))
         axes.set(xlabel=label("ch2_workers"), ylabel=label("ch2_speedup"), ylim=(0, None))
@@ -119,15 +115,7 @@ def strong_and_weak(p, simulated, most=64):
         figure, axes = new_figure()
         for number, (key, curve) in enumerate(theory.items()):
             axes.plot(n, curve, LINES[number], color=rank_colour(number), label=label(key))
-            points = simulated[key.removeprefix("ch2_")]
-            axes.plot(
-                list(points),
-                list(points.values()),
-                MARKS[number],
-                color=rank_colour(number),
-                markersize=7,
-                label=label("ch2_simulated"),
-            )
+            _points(axes, simulated[key.removeprefix("ch2_")], number, mark=MARKS[number])
         axes.set(xlabel=label("ch2_workers"), ylabel=label("ch2_speedup"), xlim=(0, most + 2), ylim=(0, None))
         ends = {"strong": theory["ch2_strong"][-1], "weak": theory["ch2_weak"][-1]}
         axes.set_title(label("ch2_weak_title", most=most, **ends))
@@ -148,20 +136,12 @@ def ring_speedups(work, nbytes, bandwidth, latency, simulated):
         axes.axhline(limit, color=THEORY, linewidth=0.9, label=label("ch2_ring_limit", limit=limit))
         axes.plot(n, free, "--", color=rank_colour(0), label=label("ch2_ring_free"))
         axes.plot(n, real, color=rank_colour(1), label=label("ch2_ring_latency", latency=latency * 1e6))
-        axes.plot(
-            list(simulated),
-            list(simulated.values()),
-            "o",
-            color=rank_colour(1),
-            markersize=7,
-            label=label("ch2_simulated"),
-        )
+        _points(axes, simulated, 1)
         axes.axvline(best, color=rank_colour(5), linestyle=":", label=label("ch2_ring_best", best=best))
         axes.set(
             xscale="log", xlabel=label("ch2_workers"), ylabel=label("ch2_speedup"), ylim=(0, 1.12 * limit)
         )
-        axes.set_xticks(ticks := [1, 4, 16, 64, 256, 1024], map(str, ticks))
-        axes.minorticks_off()
+        _ticks(axes, [1, 4, 16, 64, 256, 1024])
         axes.set_title(label("ch2_ring_title", best=best))
         figure.legend(loc="outside lower center", ncols=2, fontsize=10)
         return Picture(figure, label("ch2_ring_alt", best=best, top=top, limit=limit, end=real[-1]))
@@ -174,18 +154,30 @@ def slowest_of(simulated, most=256):
     with styled():
         figure, axes = new_figure(height=3.4)
         axes.plot(n, law, color=THEORY, label=label("theory"))
-        axes.plot(
-            list(simulated),
-            list(simulated.values()),
-            "o",
-            color=rank_colour(0),
-            markersize=7,
-            label=label("ch2_simulated"),
-        )
+        _points(axes, simulated, 0)
         axes.set(xscale="log", xlabel=label("ch2_workers"), ylabel=label("ch2_slowest"), ylim=(0, None))
-        axes.set_xticks(ticks := [4**k for k in range(5) if 4**k <= most], map(str, ticks))
-        axes.minorticks_off()
+        _ticks(axes, [4**k for k in range(5) if 4**k <= most])
         axes.set_title(label("ch2_slowest_title", most=most, slowest=law[-1]))
         axes.legend(loc="lower right")
         listed = ", ".join(f"{value:.2f} for {count}" for count, value in simulated.items())
         return Picture(figure, label("ch2_slowest_alt", listed=listed, most=most, slowest=law[-1]))
+
+
+def _ideal(axes, n):
+    """The line of a speed-up of n by n workers."""
+    axes.plot(n, n, color="#999999", linewidth=1, label=label("ch2_ideal"))
+
+
+def _points(axes, points, number, text=None, mark="o"):
+    """{workers: value} as marks; text: their name, "simulated" if None."""
+    xs, ys = list(points), list(points.values())
+    text = label("ch2_simulated") if text is None else text
+    axes.plot(xs, ys, mark, color=rank_colour(number), markersize=7, label=text)
+
+
+def _ticks(axes, xs, ys=()):
+    """Plain numbers at these places of logarithmic axes, nothing between; without `ys` that axis stays."""
+    axes.set_xticks(xs, map(str, xs))
+    if ys:
+        axes.set_yticks(ys, map(str, ys))
+    axes.minorticks_off()

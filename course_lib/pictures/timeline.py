@@ -5,7 +5,7 @@ import math
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import PHASE_COLOURS, styled
-from course_lib.pictures.units import seconds_text, time_unit
+from course_lib.pictures.wording import TIMES, seconds_text, unit_of
 
 ARROWS = 64  # with more messages than this, lines between lanes would hide the lanes
 
@@ -13,7 +13,7 @@ ARROWS = 64  # with more messages than this, lines between lanes would hide the 
 def timeline(run):
     """Lanes of compute, send, receive, wait and collective; a thin line for each message, if few."""
     ranks, shares = len(run.values), shares_of_time(run)
-    factor, unit = time_unit(run.seconds)
+    factor, unit = unit_of(run.seconds, TIMES)
     with styled():
         figure, axes = new_figure(height=1.4 + 0.36 * ranks)
         for kind in PHASE_COLOURS:

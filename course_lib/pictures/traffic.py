@@ -8,7 +8,7 @@ import numpy as np
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import rank_colour, styled
-from course_lib.pictures.units import bytes_text, seconds_text
+from course_lib.pictures.wording import bytes_text, seconds_text
 
 NUMBERED = 8  # up to so many ranks each cell of the matrix shows its number
 

@@ -3,9 +3,14 @@
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-from course_lib.pictures.units import SIZES, TIMES
-
+TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 MOST = 1e24  # from here on with an exponent: Decimal has 28 digits, and nobody reads so many
+
+
+def unit_of(value, units):
+    """(factor, name) of the first of `units` in which `value` is at least 1, or the smallest."""
+    return next((unit for unit in units if value >= unit[0]), units[-1])
 
 
 def number_text(x):
@@ -23,16 +28,13 @@ def exact_text(x):
 
 
 def seconds_text(seconds):
-    """Whole from 10 on, for times are seldom known better: "82 ms", "1.96 s"."""
-    factor, name = next((unit for unit in TIMES if seconds >= unit[0]), TIMES[-1])
-    value = seconds / factor
-    return f"{_rounded(value, 0) if 10 <= value < math.inf else number_text(value)} {name}"
+    """ "81.7 ms"."""
+    return _with_unit(seconds, TIMES)
 
 
 def bytes_text(nbytes):
-    """ "14 GB"."""
-    factor, name = next((unit for unit in SIZES if nbytes >= unit[0]), SIZES[-1])
-    return f"{number_text(nbytes / factor)} {name}"
+    """ "14 GB"; decimal units."""
+    return _with_unit(nbytes, SIZES)
 
 
 def bandwidth_text(bandwidth):
@@ -45,10 +47,15 @@ def percent_text(share):
     return f"{number_text(100 * share)} %"
 
 
+def _with_unit(value, units):
+    factor, name = unit_of(value, units)
+    return f"{number_text(value / factor)} {name}"
+
+
 def _rounded(x, digits):
     if MOST <= abs(x) < math.inf:
         return _with_exponent(x)
-    return _trimmed(f"{Decimal(x).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}")
+    return _trimmed(f"{Decimal(float(x)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}")
 
 
 def _with_exponent(x):

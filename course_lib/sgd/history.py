@@ -13,8 +13,9 @@ class History:
 
     seconds (n,): when, since the common start. sources (n,): the worker's rank, or ALL.
     staleness (n,): updates applied between the reading of the parameters and this one.
-    gradients (n,): gradients that had been put to use by then. dropped: those that came too late to count.
+    gradients (n,): gradients that had been put to use by then.
     parameters (n + 1, p): before the first update, and after each.
+    late: (seconds, source) of each gradient that came too late to count.
     """
 
     seconds: np.ndarray
@@ -22,13 +23,18 @@ class History:
     staleness: np.ndarray
     gradients: np.ndarray
     parameters: np.ndarray
-    dropped: int
+    late: tuple = ()
 
     def __len__(self):
         return len(self.seconds)
 
     def __repr__(self):
         return f"History({len(self)} updates, {self.gradients[-1]} gradients, {self.dropped} dropped)"
+
+    @property
+    def dropped(self):
+        """How many gradients came too late to count."""
+        return len(self.late)
 
     @property
     def theta(self):
@@ -53,7 +59,7 @@ class Log:
     def __init__(self, start):
         self.parameters = [start]
         self.rows = []
-        self.dropped = 0
+        self.late = []
 
     @property
     def version(self):
@@ -76,7 +82,7 @@ class Log:
         arrays = *arrays, np.array(self.parameters)
         for array in arrays:
             array.setflags(write=False)
-        return History(*arrays, self.dropped)
+        return History(*arrays, tuple(self.late))
 
 
 def merged(histories):
@@ -93,5 +99,4 @@ def merged(histories):
         join("staleness"),
         np.arange(1, len(order) + 1),
         np.concatenate([histories[0].parameters[:1], after]),
-        0,
     )

@@ -75,7 +75,7 @@ def backup(problem, steps, rate, extra, *, batch=None, times=None, seed=0):
                 if read[source] == log.version:
                     counted.append((source, gradient))
                 else:
-                    log.dropped += 1
+                    log.late.append((comm.time(), source))
                     _release(comm, [source], log, read)
             mean = sum(gradient for _, gradient in counted) / needed
             log.update(log.theta - rate * mean, comm.time(), gradients=needed)

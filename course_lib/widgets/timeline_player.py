@@ -7,8 +7,7 @@ import traitlets
 
 from course_lib.labels import label
 from course_lib.pictures import timeline
-from course_lib.pictures.units import time_unit
-from course_lib.pictures.wording import seconds_text
+from course_lib.pictures.wording import TIMES, seconds_text, unit_of
 from course_lib.widgets.page import script
 from course_lib.widgets.player import SAME, Player, distinct, happening
 
@@ -107,7 +106,7 @@ class TimelinePlayer(Player):
             raise ValueError("run must last longer than 0 seconds to be played")
         self.run, times = run, frames(run)
         self.moments = tuple(states_at(run, times))
-        factor, unit = time_unit(run.seconds)
+        factor, unit = unit_of(run.seconds, TIMES)
         there = {span.kind for span in lasting}
         super().__init__(
             times=list(times),

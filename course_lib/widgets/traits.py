@@ -46,6 +46,11 @@ def not_negative(default):
     return _number(default, "a finite number of at least 0", lambda x: 0 <= x < math.inf)
 
 
+def between(default, low, high):
+    """A number from low to high."""
+    return _number(default, f"a number from {low:g} to {high:g}", lambda x: low <= x <= high)
+
+
 def count(default, low, high):
     """A whole number from low to high."""
 
@@ -64,6 +69,17 @@ def choice(default, allowed):
         return next(same, None)  # the browser sends 1 for 1.0
 
     return Checked(default, f"one of {', '.join(map(str, allowed))}", clean)
+
+
+def some(default, allowed):
+    """A list of one or more of `allowed`, in their order."""
+
+    def clean(value):
+        if not isinstance(value, list | tuple) or not value or any(each not in allowed for each in value):
+            return None
+        return [each for each in allowed if each in value]
+
+    return Checked(list(default), f"a list of some of {', '.join(allowed)}", clean)
 
 
 class Pins(Checked):

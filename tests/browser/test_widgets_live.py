@@ -28,7 +28,7 @@ CELLS = {
 from course_lib import Link, simulate
 from course_lib.collectives import ring_all_reduce
 from course_lib.predict import predict
-from course_lib.widgets import amdahl, planner, ring_player, ring_time, timeline_player
+from course_lib.widgets import amdahl, planner, ring_player, ring_time, sync_async, timeline_player
 def worker(comm):
     comm.compute(1e-3 * (1 + (comm.rank == 2)))
     ring_all_reduce(comm, np.arange(1200.0))
@@ -39,6 +39,7 @@ run = simulate(worker, 4, link=Link(50e-6, 1e7))""",
     "planner": "planner_ = planner()\nplanner_",
     "timeline": "timeline_ = timeline_player(run)\ntimeline_",
     "ring": "ring_ = ring_player()\nring_",
+    "sync_async": "sync_async_ = sync_async()\nsync_async_",
     "choice": "choice_ = predict('3.1', choices='abc')\nchoice_",
     "number": "number_ = predict('3.2', unit='steps')\nnumber_",
 }
@@ -167,6 +168,17 @@ def says_what_python_says(notebook, name):
         ("ring_time", 3, "bandwidth", 4e11),
         ("ring_time", 4, "latency", 6e-6),
         ("ring_time", 5, "compute", 0.6),
+        ("sync_async", 0, "workers", 9),
+        ("sync_async", 1, "seed", 2),
+        ("sync_async", 3, "slow", 1.5),
+        ("sync_async", 4, "noise", 0.1),
+        ("sync_async", 5, "latency", 0.02),
+        ("sync_async", 6, "transfer", 0.02),
+        ("sync_async", 7, "rate", 0.6),
+        ("sync_async", 8, "slack", 3),
+        ("sync_async", 9, "extra", 3),
+        ("sync_async", 10, "period", 5),
+        ("sync_async", 11, "target", 0.012),
         ("planner", 0, "ranks", 9),
         ("planner", 1, "layers", 40),
         ("planner", 2, "width", 5120),
@@ -183,7 +195,7 @@ def test_an_arrow_moves_each_slider(notebook, name, number, trait, value):
     cell = notebook.ask(lab.PANEL + "return panel.content.activeCellIndex")
     notebook.page.keyboard.press("ArrowRight")
     until(notebook, lambda: kernel(notebook, f"print({name}_.{trait} == {value!r})") == "True")
-    assert picture(notebook, name) != before[0]
+    until(notebook, lambda: picture(notebook, name) != before[0])
     assert notebook.ask(lab.PANEL + "return panel.content.activeCellIndex") == cell  # JupyterLab let it be
     says_what_python_says(notebook, name)
 
@@ -275,10 +287,61 @@ def test_a_guess_by_keyboard(notebook):
     until(notebook, lambda: kernel(notebook, "print(number_.guess)") == "None")
 
 
+def test_only_the_newest_of_many_presses_is_computed(notebook):
+    """While Python computes, the browser keeps what it would send, and sends the last of it."""
+    slow = """import sys, time
+module = sys.modules["course_lib.widgets.sync_async"]
+fast, seeds = module.view, []
+def view(runs, target):
+    time.sleep(0.5)
+    seeds.append(runs[0][1].seed)
+    return fast(runs, target)
+module.view = view"""
+    assert kernel(notebook, slow) == ""
+    widget(notebook, "sync_async").locator("input[type=range]").nth(1).focus()
+    for _ in range(30):
+        notebook.page.keyboard.press("ArrowRight")
+    until(notebook, lambda: kernel(notebook, "print(31 in seeds)") == "True")
+    seeds = json.loads(kernel(notebook, "module.view = fast; print(seeds)"))
+    assert seeds[-1] == 31 and len(seeds) < 15
+    says_what_python_says(notebook, "sync_async")
+
+
+def test_the_ways_by_keyboard(notebook):
+    frame, page = widget(notebook, "sync_async"), notebook.page
+    frame.get_by_role("button", name="async diverges").focus()
+    page.keyboard.press("Enter")
+    until(notebook, lambda: "Diverges (the loss grows): async." in said(notebook, "sync_async"))
+    assert kernel(notebook, "print(sync_async_.ways)") == "['synchronous', 'asynchronous']"
+    frame.get_by_role("button", name="Pin to compare").focus()
+    page.keyboard.press("Space")
+    until(notebook, lambda: frame.locator("tbody").count() == 2)
+    frame.locator("select").nth(0).focus()
+    page.keyboard.type("exp")
+    until(notebook, lambda: kernel(notebook, "print(sync_async_.kind)") == "exponential")
+    says_what_python_says(notebook, "sync_async")
+    assert "Diverges" not in said(notebook, "sync_async") and "↑ B" in picture(notebook, "sync_async")
+    boxes = frame.locator("input[type=checkbox]")
+    boxes.nth(0).focus()
+    page.keyboard.press("Space")
+    until(notebook, lambda: kernel(notebook, "print(sync_async_.ways)") == "['asynchronous']")
+    assert boxes.nth(1).is_disabled()  # something must be shown
+    before = picture(notebook, "sync_async")
+    frame.locator("select").nth(2).select_option("updates")
+    assert picture(notebook, "sync_async") != before
+    frame.get_by_role("button", name="Remove B").focus()
+    page.keyboard.press("Enter")
+    until(notebook, lambda: frame.locator("tbody").count() == 1)
+    frame.get_by_role("button", name="Reset").focus()
+    page.keyboard.press("Enter")
+    until(notebook, lambda: kernel(notebook, "print(sync_async_.state() == sync_async_.initial)") == "True")
+    until(notebook, lambda: frame.locator("tbody tr").count() == 6)
+
+
 # --- by mouse
 
 
-@pytest.mark.parametrize("name", ["amdahl", "planner", "ring_time", "timeline", "ring"])
+@pytest.mark.parametrize("name", ["amdahl", "planner", "ring_time", "sync_async", "timeline", "ring"])
 def test_the_mouse_moves_a_slider(notebook, name):
     before, words = picture(notebook, name), said(notebook, name)
     slider = widget(notebook, name).locator("input[type=range]").first
@@ -289,7 +352,7 @@ def test_the_mouse_moves_a_slider(notebook, name):
     page.mouse.down()
     page.mouse.move(box["x"] + 0.3 * box["width"], y, steps=5)
     page.mouse.up()
-    assert picture(notebook, name) != before and said(notebook, name) != words
+    until(notebook, lambda: picture(notebook, name) != before and said(notebook, name) != words)
     says_what_python_says(notebook, name)
 
 
@@ -331,6 +394,9 @@ def test_the_state_set_from_code_is_shown(notebook):
     kernel(notebook, "amdahl_.p, amdahl_.n = 0.9, 64; amdahl_.pin(); amdahl_.p = 0.5")
     says_what_python_says(notebook, "amdahl")
     assert widget(notebook, "amdahl").locator("tbody tr").count() == 2
+    kernel(notebook, "sync_async_.preset('async_wins'); sync_async_.pin(); sync_async_.slow = 10")
+    says_what_python_says(notebook, "sync_async")
+    assert widget(notebook, "sync_async").locator("tbody").count() == 2
     kernel(notebook, "ring_.frame = 3; timeline_.frame = 5; choice_.guess = 'c'")
     says_what_python_says(notebook, "ring")
     says_what_python_says(notebook, "timeline")
@@ -434,7 +500,7 @@ def test_every_control_has_a_name(notebook):
     assert notebook.ask(NAMELESS) == []
     for name in WIDGETS:
         assert widget(notebook, name).locator("[role=status]").count() == 1
-    for name in ("amdahl", "planner", "ring_time", "timeline", "ring"):
+    for name in ("amdahl", "planner", "ring_time", "sync_async", "timeline", "ring"):
         chart = widget(notebook, name).locator("svg[role=img]")
         assert chart.get_attribute("aria-label") == said(notebook, name)
 
@@ -442,7 +508,8 @@ def test_every_control_has_a_name(notebook):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_contrast(notebook, theme):
     kernel(notebook, "amdahl_.pin(); ring_time_.pin(); ring_time_.link = '100 GbE'")
-    kernel(notebook, "ring_.frame = 4; timeline_.frame = 9; planner_.pin(); planner_.strategy = 'zero1'")
+    kernel(notebook, "ring_.frame = 4; timeline_.frame = 9; sync_async_.pin(); sync_async_.slow = 5")
+    kernel(notebook, "planner_.pin(); planner_.strategy = 'zero1'")
     notebook.ask(lab.EXECUTE, "apputils:change-theme", {"theme": lab.THEMES[theme]})
     notebook.page.wait_for_timeout(1500)
     contrasts = notebook.ask(CONTRASTS)
@@ -453,6 +520,7 @@ def test_contrast(notebook, theme):
 def test_screenshots(notebook):
     kernel(notebook, "amdahl_.pin(); amdahl_.p = 0.95; ring_time_.pin(); ring_time_.link = '100 GbE'")
     kernel(notebook, "ring_.frame = 3; timeline_.frame = 9; planner_.pin(); planner_.link = '100 GbE'")
+    kernel(notebook, "sync_async_.preset('async_diverges'); sync_async_.pin(); sync_async_.kind = 'uniform'")
     kernel(notebook, "for planner_.strategy in ('zero1', 'zero2', 'zero3'): planner_.pin()")
     paths = notebook.pictures(lab.ARTIFACTS, "widgets")
     assert {path.name.split("-")[1] for path in paths} == {"light", "dark", "projected"}

@@ -87,6 +87,20 @@ export function radios(model, name, label, options) {
   return { node, update };
 }
 
+// Tick boxes for a list of some of `options`, [value, node]; the last one ticked stays.
+export function checks(model, name, label, options) {
+  const chosen = () => options.map(([value]) => value).filter((_, index) => boxes[index].checked);
+  const boxes = options.map(() => html("input", { type: "checkbox", onchange: () => assign(model, { [name]: chosen() }) }));
+  const labels = options.map(([, node], index) => html("label", {}, boxes[index], node));
+  const node = html("fieldset", { class: "course-checks" }, html("legend", {}, label), ...labels);
+  const update = () => options.forEach(([value], index) => {
+    const ticked = model.get(name);
+    boxes[index].checked = ticked.includes(value);
+    boxes[index].disabled = ticked.length === 1 && ticked[0] === value;
+  });
+  return { node, update };
+}
+
 export function button(text, onclick, label) {
   return html("button", { type: "button", onclick, "aria-label": label, title: label }, text);
 }

@@ -20,16 +20,13 @@ export const exactText = x => String(Number(x.toPrecision(6)));
 
 const unitOf = (value, units) => units.find(([factor]) => value >= factor) ?? units.at(-1);
 
-export function secondsText(seconds) {
-  const [factor, name] = unitOf(seconds, TIMES), value = seconds / factor;
-  return `${value >= 10 ? whole(value) : numberText(value)} ${name}`;
+function withUnit(value, units) {
+  const [factor, name] = unitOf(value, units);
+  return `${numberText(value / factor)} ${name}`;
 }
 
-export function bytesText(nbytes) {
-  const [factor, name] = unitOf(nbytes, SIZES);
-  return `${numberText(nbytes / factor)} ${name}`;
-}
-
+export const secondsText = seconds => withUnit(seconds, TIMES);
+export const bytesText = nbytes => withUnit(nbytes, SIZES);
 export const bandwidthText = bandwidth => `${bytesText(bandwidth)}/s`;
 export const percentText = share => `${numberText(100 * share)} %`;
 

@@ -1,0 +1,193 @@
+"""Checkpoints of a data-parallel job: a file that is whole, or not there at all.
+
+A file holds all that the next step depends on: model, optimiser, position in the data, and the state of every
+random number generator on every rank. It is written under another name, then renamed, so that a job killed
+at any moment leaves either the old state of the folder or the new one.
+"""
+
+import hashlib
+import os
+import pickle
+import random
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from course_lib.arguments import whole_number
+
+KEYS = ("world_size", "epoch", "step", "model", "optimizer", "rng")
+_NAME = "checkpoint-{:06d}.pt"
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint that this job cannot go on from; the text says why."""
+
+
+class DamagedCheckpoint(CheckpointError):
+    """A file that was cut short or changed."""
+
+
+class Position(NamedTuple):
+    """Where to go on: the epoch, and the step within it that comes next."""
+
+    epoch: int
+    step: int
+
+
+def save(folder, model, optimizer, *, epoch, step):
+    """Write a new checkpoint to `folder`; every rank calls it, rank 0 writes. Returns its path on rank 0.
+
+    epoch, step: of the step to be done next. A module wrapped by DDP is saved without its wrapper.
+    """
+    epoch, step = whole_number("epoch", epoch, 0), whole_number("step", step, 0)
+    generators = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    dist.gather_object(rng_state(), generators)
+    if generators is None:
+        return None
+    state = {
+        "world_size": len(generators),
+        "epoch": epoch,
+        "step": step,
+        "model": _unwrapped(model).state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "rng": generators,
+    }
+    numbers = [int(path.stem.split("-")[1]) for path in _files(folder)]
+    return write(Path(folder) / _NAME.format(max(numbers, default=0) + 1), state)
+
+
+def resume(folder, model, optimizer):
+    """Load the newest whole checkpoint of `folder`, if there is one, and return its Position; on every rank.
+
+    Sets the model, the optimiser and this rank's random number generators. Raises CheckpointError where ranks
+    find different files: they need one folder that all of them see.
+    """
+    found = newest(folder, dist.get_world_size())
+    name, names = found and found[0].name, [None] * dist.get_world_size()
+    dist.all_gather_object(names, name)
+    if len(set(names)) > 1:
+        raise CheckpointError(f"the ranks must go on from the same checkpoint; they found {names}")
+    if found is None:
+        return Position(0, 0)
+    _, state = found
+    _unwrapped(model).load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    set_rng_state(state["rng"][dist.get_rank()])
+    return Position(state["epoch"], state["step"])
+
+
+def newest(folder, world_size):
+    """(path, state) of the newest whole checkpoint, or None for a folder without any.
+
+    A damaged one is left out with a warning; CheckpointError if all are, lest a job begin anew unnoticed.
+    """
+    paths = sorted(_files(folder), reverse=True)
+    for path in paths:
+        try:
+            return path, read(path, world_size)
+        except DamagedCheckpoint as error:
+            warnings.warn(f"{error}; looking for an older one", stacklevel=2)
+    if paths:
+        raise CheckpointError(f"none of the {len(paths)} checkpoints in {folder} is whole")
+    return None
+
+
+def read(path, world_size):
+    """The state in a checkpoint; CheckpointError if it is damaged, incomplete, or of another world size."""
+    try:
+        with zipfile.ZipFile(path) as archive:  # torch's format; it knows a checksum of each part
+            part = archive.testzip()
+        if part is not None:
+            raise zipfile.BadZipFile(f"{part} has changed")
+        state = torch.load(path, map_location="cpu", weights_only=True)  # runs no code from the file
+    except (zipfile.BadZipFile, EOFError) as error:
+        nbytes = os.path.getsize(path)
+        raise DamagedCheckpoint(f"{path} ({nbytes} bytes) is cut short or damaged: {error}") from None
+    except (RuntimeError, pickle.UnpicklingError) as error:
+        raise CheckpointError(f"{path} is no checkpoint of tensors and numbers: {error}") from None
+    missing = [key for key in KEYS if key not in state] if isinstance(state, Mapping) else KEYS
+    if missing:
+        raise CheckpointError(f"{path} is no whole checkpoint: {', '.join(missing)} missing")
+    if state["world_size"] != world_size:
+        raise CheckpointError(
+            f"{path} was written by {state['world_size']} ranks, but this job has {world_size}: start it "
+            f"with {state['world_size']}, for each has its share of the data and its own random numbers"
+        )
+    return state
+
+
+def write(path, state):
+    """Write `state` to a new file, all of it or nothing, and return the path.
+
+    Raises FileExistsError if there is a file of that name, whatever it is: nothing is ever replaced.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        raise FileExistsError(f"{path} exists; a checkpoint never replaces a file")
+    # In the same folder, for a rename is atomic only within one file system.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk, before the name says that it is there
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+    return path
+
+
+def _sync_folder(folder):
+    """The new name, too, on the disk; Windows knows no such call."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def rng_state():
+    """The state of this process's generators, made of tensors and plain numbers."""
+    name, keys, *rest = np.random.get_state()
+    state = {"torch": torch.get_rng_state(), "numpy": (name, keys.tolist(), *rest)}
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return {**state, "python": random.getstate()}
+
+
+def set_rng_state(state):
+    """Go on with the random numbers where `rng_state` was taken."""
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, np.array(keys, np.uint32), *rest))
+    torch.set_rng_state(state["torch"])
+    random.setstate(state["python"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])
+
+
+def _files(folder):
+    """The checkpoints in a folder, damaged ones included; none if there is no folder."""
+    return [path for path in Path(folder).glob("checkpoint-*.pt") if path.stem.split("-")[1].isdigit()]
+
+
+def _unwrapped(model):
+    return getattr(model, "module", model)
+
+
+def digest(model):
+    """SHA-256 of the names and bytes of all parameters and buffers: equal if they are, bit for bit."""
+    sha = hashlib.sha256()
+    for name, tensor in _unwrapped(model).state_dict().items():
+        sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        sha.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return sha.hexdigest()

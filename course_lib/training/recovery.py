@@ -1,0 +1,142 @@
+"""A job under torchrun, undisturbed and with a rank killed: run, with limits, and read from its log."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from course_lib.arguments import real_number, whole_number
+from course_lib.training.job_log import read_log
+
+MAX_RESTARTS = 3
+GRACE = 10  # seconds that torchrun has to end its ranks
+SHOWN = 3000  # characters of what a failed job printed
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """One job. events: tuple of Event in order of time, seconds since the job's start."""
+
+    events: tuple
+
+    @property
+    def seconds(self):
+        """From its start to its last event."""
+        return self.events[-1].seconds
+
+    def of(self, kind, rank=None):
+        """The events of a kind, of all ranks or one."""
+        return [each for each in self.events if each.kind == kind and rank in (None, each.rank)]
+
+    @property
+    def digests(self):
+        """The parameters' digest at the end, one a rank."""
+        return tuple(event.digest for event in sorted(self.of("done"), key=lambda event: event.rank))
+
+    @property
+    def restarts(self):
+        """How often torchrun started the ranks anew."""
+        return max(event.attempt for event in self.events)
+
+    @property
+    def steps_twice(self):
+        """The steps that rank 0 did more than once: lost with the accident, done again after it."""
+        steps = [event.step for event in self.of("step", rank=0)]
+        return tuple(sorted({step for step in steps if steps.count(step) > 1}))
+
+    @property
+    def lost(self):
+        """Seconds from each kill to the end of the next step that had not been done before; their sum."""
+        return sum(self._caught_up(kill) - kill.seconds for kill in self.of("kill"))
+
+    def _caught_up(self, kill):
+        return next(each.seconds for each in self.of("step", kill.rank) if each.step == kill.step)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The same job twice: undisturbed, and with a rank killed."""
+
+    undisturbed: JobRun
+    disturbed: JobRun
+
+    @property
+    def same(self):
+        """True if the parameters of all ranks of both jobs are equal in the end, bit for bit."""
+        return len({*self.undisturbed.digests, *self.disturbed.digests}) == 1
+
+
+def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
+    """Run `script` twice at the same time under torchrun, once with a rank killed, and return a Recovery.
+
+    The script takes --folder, --kill-rank and --kill-step, and logs as notebooks/fault_tolerance/train.py
+    does. timeout: seconds for both. Raises RuntimeError for a job that fails, TimeoutError for one that takes
+    too long; no process outlives the call.
+    """
+    script = Path(script).resolve()
+    if not script.is_file():
+        raise FileNotFoundError(f"there is no script {script}")
+    ranks = whole_number("ranks", ranks, 1)
+    kill = ("--kill-rank", whole_number("kill_rank", kill_rank, 0, ranks - 1))
+    kill += ("--kill-step", whole_number("kill_step", kill_step, 0))
+    end = time.monotonic() + real_number("timeout", timeout, inclusive=False)
+    with tempfile.TemporaryDirectory(prefix="course_lib-recovery-") as folder:
+        jobs = []
+        try:
+            for name, options in (("undisturbed", ()), ("disturbed", kill)):
+                jobs.append(_Job(script, ranks, Path(folder) / name, options))
+            return Recovery(*(job.result(end) for job in jobs))
+        finally:
+            for job in jobs:
+                job.stop()
+
+
+class _Job:
+    """A job of torchrun in its own session."""
+
+    def __init__(self, script, ranks, folder, options):
+        folder.mkdir()
+        self._folder, self._output = folder, folder / "output.txt"
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        command += [f"--max-restarts={MAX_RESTARTS}", f"--nproc-per-node={ranks}", script]
+        command += ["--folder", folder, *options]
+        # PyTorch 2.13 keeps one store over restarts, in which gloo finds the addresses of ranks that are gone
+        # (pytorch issue 135712): let the ranks make one of their own.
+        settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
+        settings["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
+        self._begin = time.time()
+        with open(self._output, "wb") as output:
+            self._process = subprocess.Popen(
+                [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **settings},
+                start_new_session=True,
+            )
+
+    def result(self, end):
+        """The JobRun, once the job has ended; `end`: when it must have, on the monotonic clock."""
+        try:
+            code = self._process.wait(max(0, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"the job did not end in time; it printed\n{self._printed()}") from None
+        if code:
+            raise RuntimeError(f"the job failed (exit code {code}); it printed\n{self._printed()}")
+        events = read_log(self._folder)
+        return JobRun(tuple(each._replace(seconds=each.seconds - self._begin) for each in events))
+
+    def stop(self):
+        """End the job, if it has not ended: torchrun passes SIGTERM on to its ranks."""
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(GRACE)
+        self._process.kill()
+        self._process.wait()
+
+    def _printed(self):
+        return self._output.read_text(encoding="utf-8", errors="replace")[-SHOWN:]

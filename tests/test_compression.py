@@ -1,0 +1,555 @@
+"""Compression in NumPy: what arrives, how many bytes it takes, feedback, and bad input."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from course_lib import RankError, launch, laws, simulate
+from course_lib import compression as library
+from course_lib.compression import (
+    BF16,
+    FP16,
+    ErrorFeedback,
+    Int8,
+    Method,
+    PowerSGD,
+    Sign,
+    TopK,
+    fp16_ring_all_reduce,
+    gather_all_reduce,
+    measure_savings,
+    requantised_ring_all_reduce,
+    sent_bytes,
+    three_functions,
+    top_k,
+)
+
+COMPRESSORS = [FP16(), BF16(), Int8(), Sign(), TopK(0.2), TopK(1.0)]
+RANKS = (1, 2, 3, 4, 7, 8)
+SIZES = (1, 5, 64, 1000)
+
+
+def normal(*key, size=1000):
+    return np.random.default_rng(key).normal(size=size).astype(np.float32)
+
+
+# --- one array
+
+
+@pytest.mark.parametrize(
+    ("compressor", "nbytes"),
+    [(FP16(), 2000), (BF16(), 2000), (Int8(), 1004), (Sign(), 129), (TopK(0.2), 1600), (TopK(1e-9), 8)],
+)
+def test_payload_bytes(compressor, nbytes):
+    payload = compressor.encode(normal(0))
+    assert payload.ndim == 1 and payload.nbytes == nbytes
+
+
+@pytest.mark.parametrize("compressor", COMPRESSORS)
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (9,), (3, 5), (2, 2, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_shape_and_dtype_come_back(compressor, shape, dtype):
+    array = np.asarray(normal(1, size=shape), dtype)
+    kept = array.copy()
+    decoded = compressor.decode(compressor.encode(array), array.shape)
+    assert decoded.dtype == np.float32 and decoded.shape == shape
+    arrived = compressor(array)
+    assert arrived.dtype == dtype and arrived.shape == shape
+    assert np.array_equal(array, kept)
+
+
+def test_half_precision_is_the_right_rounding():
+    torch = pytest.importorskip("torch")
+    values = np.concatenate([normal(2, size=10**4), [0, -0.0, 1e-30, 65504, 1 + 2**-8, 1 + 3 * 2**-8]])
+    values = values.astype(np.float32)
+    assert np.array_equal(FP16()(values), torch.from_numpy(values).half().float().numpy())
+    values = np.append(values, np.float32([3e38, 1e-40]))
+    assert np.array_equal(BF16()(values), torch.from_numpy(values).bfloat16().float().numpy())
+
+
+def test_int8_is_off_by_half_a_step_at_most():
+    array = normal(3)
+    arrived = Int8()(array)
+    assert np.abs(arrived - array).max() <= np.abs(array).max() / 127 / 2 * (1 + 1e-5)
+    assert arrived[np.abs(array).argmax()] == pytest.approx(array[np.abs(array).argmax()])
+
+
+def test_sign_keeps_signs_and_mean_size():
+    assert Sign()(np.array([3.0, -1.0, 0.0, -4.0])).tolist() == [2.0, -2.0, 2.0, -2.0]
+    assert Sign()(np.full(10**5, 0.1, np.float32))[0] == np.float32(0.1)
+
+
+@pytest.mark.parametrize("compressor", COMPRESSORS)
+@pytest.mark.parametrize("value", [0.0, 1e-45, -1e-30])
+def test_tiny_and_zero_arrays(compressor, value):
+    with np.errstate(all="raise", under="ignore"):
+        assert np.abs(compressor(np.full(9, value, np.float32))).max() <= abs(value)
+
+
+def test_top_k():
+    array = np.array([[1.0, -5.0, 2.0], [4.0, -3.0, 0.5]])
+    assert top_k(array, 3).tolist() == [[0, -5, 0], [4, -3, 0]]
+    assert np.array_equal(top_k(array, 6), array)
+    assert top_k(np.array([1.0, -1.0, 1.0]), 2).tolist() == [1, -1, 0]  # ties: the first ones
+    ones = np.flatnonzero(np.arange(1000) % 7 < 3)
+    tied = np.isin(np.arange(1000), ones).astype(float) + 1  # ones and twos
+    assert np.flatnonzero(top_k(tied, 300)).tolist() == ones[:300].tolist()
+    assert np.array_equal(TopK(0.5)(array), top_k(array, 3))
+
+
+def test_top_k_of_a_tensor_is_a_tensor():
+    torch = pytest.importorskip("torch")
+    for dtype in (torch.float64, torch.bfloat16):
+        kept = top_k(torch.tensor([1.0, -3.0, 2.0], dtype=dtype), 1)
+        assert kept.dtype == dtype and kept.tolist() == [0, -3, 0]
+
+
+# --- error feedback
+
+
+def test_feedback_sends_all_in_the_end():
+    feedback = ErrorFeedback(lambda array: top_k(array, 1))
+    sent = [feedback(np.array([1.0, 0.6])) for _ in range(2)]
+    assert [array.tolist() for array in sent] == [[1, 0], [0, 1.2]]
+    assert np.sum(sent, axis=0).tolist() == [1, 1.2]
+    assert feedback.residual.tolist() == [1, 0]
+    assert sum(top_k(np.array([1.0, 0.6]), 1) for _ in range(2)).tolist() == [2, 0]  # without it
+
+
+@pytest.mark.parametrize("compressor", COMPRESSORS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_what_is_sent_and_what_is_kept_are_the_sum_of_gradients(compressor, dtype):
+    feedback, by_payload = ErrorFeedback(compressor), ErrorFeedback(compressor)
+    gradients = [normal(4, step, size=(5, 7)).astype(dtype) for step in range(20)]
+    sent = [feedback(gradient) for gradient in gradients]
+    assert feedback.residual.dtype == dtype
+    tolerance = 0.1 if dtype == np.float16 else 1e-5
+    assert np.allclose(np.sum(sent, axis=0) + feedback.residual, np.sum(gradients, axis=0), atol=tolerance)
+    for gradient, one in zip(gradients, sent, strict=True):
+        decoded = by_payload.decode(by_payload.encode(gradient), gradient.shape)
+        assert np.allclose(decoded, one, rtol=1e-2 if dtype == np.float16 else 1e-6)
+
+
+def test_feedback_keeps_a_residual_of_its_own():
+    gradient, feedback = np.array([1.0, 0.6]), ErrorFeedback(lambda array: array * 0)
+    feedback(gradient)
+    gradient[:] = 9
+    assert feedback.residual.tolist() == [1, 0.6]
+    spoiled = ErrorFeedback(lambda array: array.__imul__(0))  # writes into what it is given
+    spoiled(np.array([1.0, 0.6]))
+    assert spoiled.residual.tolist() == [1, 0.6]
+
+
+def test_feedback_takes_tensors():
+    torch = pytest.importorskip("torch")
+    feedback = ErrorFeedback(lambda tensor: top_k(tensor, 1))
+    sent = sum(feedback(torch.tensor([1.0, 0.6])) for _ in range(2))
+    assert isinstance(sent, torch.Tensor) and sent.tolist() == pytest.approx([1, 1.2])
+    by_payload = ErrorFeedback(Int8())
+    by_payload.encode(torch.tensor([1.0, 0.6]))
+    assert isinstance(by_payload.residual, torch.Tensor)
+
+
+@pytest.mark.parametrize("second", [np.ones(4), np.ones((3, 1)), np.ones(3, np.float32)])
+def test_one_feedback_for_each_parameter(second):
+    feedback = ErrorFeedback(TopK(0.5))
+    feedback(np.ones(3))
+    kept = feedback.residual.copy()
+    with pytest.raises(ValueError, match="one ErrorFeedback for each parameter"):
+        feedback(second)
+    assert np.array_equal(feedback.residual, kept)
+
+
+def test_feedback_refuses():
+    with pytest.raises(TypeError, match="compress must be a function"):
+        ErrorFeedback(3)
+    with pytest.raises(ValueError, match="shapes must be equal"):
+        ErrorFeedback(lambda array: array[:1])(np.ones(3))
+    with pytest.raises(TypeError, match="only a Compressor"):
+        ErrorFeedback(lambda array: array).encode(np.ones(3))
+    with pytest.raises(ValueError, match="must be finite"):
+        ErrorFeedback(lambda array: array * np.nan)(np.ones(3))
+
+
+# --- bad input
+
+REFUSED = [
+    (np.array([1, 2]), TypeError, "floating-point numbers; got array int64"),
+    (np.array([1j]), TypeError, "floating-point"),
+    (np.array([True]), TypeError, "floating-point"),
+    ([1, 2], TypeError, "floating-point"),
+    ("ab", TypeError, "got a str"),
+    (None, TypeError, "got a NoneType"),
+    (np.array([]), ValueError, "at least one number"),
+    (np.zeros((0, 3)), ValueError, "at least one number"),
+    (np.array([1, np.nan]), ValueError, "1 of 2 numbers are NaN or infinite"),
+    (np.array([np.inf, -np.inf, 0]), ValueError, "2 of 3"),
+]
+
+
+@pytest.mark.parametrize(("array", "error", "message"), REFUSED)
+def test_what_is_no_gradient_is_refused(array, error, message):
+    calls = [lambda a: top_k(a, 1), ErrorFeedback(TopK(0.5)), ErrorFeedback(lambda a: a), PowerSGD(1).encode]
+    calls += [method for compressor in COMPRESSORS for method in (compressor, compressor.encode)]
+    for call in calls:
+        with pytest.raises(error, match=message):
+            call(array)
+
+
+@pytest.mark.parametrize("all_reduce", [fp16_ring_all_reduce, gather_all_reduce, requantised_ring_all_reduce])
+@pytest.mark.parametrize(("array", "error", "message"), REFUSED)
+def test_all_reduces_refuse_it_too(all_reduce, array, error, message):
+    options = {} if all_reduce is fp16_ring_all_reduce else {"compressor": Int8()}
+    with pytest.raises(RankError, match=message) as caught:
+        simulate(lambda comm: all_reduce(comm, array, **options), 2)
+    assert isinstance(caught.value.__cause__, error)
+
+
+@pytest.mark.parametrize("k", [0, -1, 4, 1.0, None, True])
+def test_k_out_of_range(k):
+    with pytest.raises((ValueError, TypeError), match="k must be a whole number from 1 to 3; got"):
+        top_k(np.ones(3), k)
+
+
+@pytest.mark.parametrize("density", [0, -0.1, 1.01, np.nan, np.inf, None, "a"])
+def test_density_out_of_range(density):
+    with pytest.raises((ValueError, TypeError), match="density must be"):
+        TopK(density)
+
+
+@pytest.mark.parametrize(
+    ("compressor", "array"),
+    [(FP16(), [7e4]), (FP16(), [-65520.0]), (BF16(), [3.4e38]), (Int8(), [1e39]), (TopK(1), [1e39])],
+)
+def test_too_large_a_number(compressor, array):
+    with pytest.raises(ValueError, match="is too large for"):
+        compressor(np.array(array))
+
+
+def test_op_is_checked():
+    for call in (
+        lambda comm: fp16_ring_all_reduce(comm, np.ones(3), "max"),
+        lambda comm: gather_all_reduce(comm, np.ones(3), Int8(), "max"),
+        lambda comm: requantised_ring_all_reduce(comm, np.ones(3), Int8(), "max"),
+        lambda comm: PowerSGD(1).all_reduce(comm, np.ones((3, 3)), "max"),
+    ):
+        with pytest.raises(RankError, match="op must be one of 'sum', 'mean'"):
+            simulate(call, 2)
+
+
+# --- all-reduces
+
+ALL_REDUCES = {
+    "fp16 ring": (lambda comm, array, op: fp16_ring_all_reduce(comm, array, op), 2**-10),
+    "int8 gathered": (lambda comm, array, op: gather_all_reduce(comm, array, Int8(), op), 1 / 127),
+    "bf16 gathered": (lambda comm, array, op: gather_all_reduce(comm, array, BF16(), op), 2**-7),
+    "top-k, all of it": (lambda comm, array, op: gather_all_reduce(comm, array, TopK(1), op), 1e-6),
+    "int8 ring": (lambda comm, array, op: requantised_ring_all_reduce(comm, array, Int8(), op), 1 / 127),
+    "bf16 ring": (lambda comm, array, op: requantised_ring_all_reduce(comm, array, BF16(), op), 2**-7),
+}
+
+
+def all_sizes(all_reduce, op):
+    def worker(comm):
+        results = []
+        for size in SIZES:
+            mine = normal(comm.rank, size, size=size)
+            kept = mine.copy()
+            results.append(all_reduce(comm, mine, op))
+            assert np.array_equal(mine, kept)
+        return results
+
+    return worker
+
+
+@pytest.mark.parametrize("op", ["sum", "mean"])
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("name", ALL_REDUCES)
+def test_values(name, ranks, op):
+    all_reduce, error = ALL_REDUCES[name]
+    for size, *results in zip(SIZES, *simulate(all_sizes(all_reduce, op), ranks).values, strict=True):
+        inputs = np.array([normal(rank, size, size=size) for rank in range(ranks)])
+        exact = inputs.sum(0) if op == "sum" else inputs.mean(0)
+        # Each of at most K roundings is off by a part of the largest partial sum.
+        bound = ranks * error * np.abs(inputs).sum(0).max() / (1 if op == "sum" else ranks)
+        assert np.abs(results[0] - exact).max() <= bound
+        assert len({result.tobytes() for result in results}) == 1
+        assert results[0].dtype == np.float32 and results[0].shape == (size,)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_both_worlds_agree(ranks):
+    def worker(comm):
+        feedback, power = ErrorFeedback(Sign()), PowerSGD(2)
+        results = [all_sizes(all_reduce, "mean")(comm) for all_reduce, _ in ALL_REDUCES.values()]
+        for step in range(3):
+            matrix = normal(comm.rank, step, size=(6, 9))
+            results.append([gather_all_reduce(comm, matrix, feedback), power.all_reduce(comm, matrix)])
+        return results
+
+    simulated, real = simulate(worker, ranks), launch(worker, ranks)
+    for here, there in zip(simulated.values, real.values, strict=True):
+        for one, other in zip(sum(here, []), sum(there, []), strict=True):
+            assert one.tobytes() == other.tobytes()
+    for rank in range(ranks):
+        sent = [[(m.target, m.nbytes) for m in run.messages if m.source == rank] for run in (simulated, real)]
+        assert sent[0] == sent[1]
+
+
+def test_a_ring_of_fp16_payloads_is_the_fp16_ring():
+    """To add in float32 and round is to add in float16: so one hop of a ring does the same either way."""
+
+    def worker(comm):
+        mine = FP16()(normal(comm.rank))
+        return fp16_ring_all_reduce(comm, mine), requantised_ring_all_reduce(comm, mine, FP16())
+
+    for ring, requantised in simulate(worker, 2).values:
+        assert np.array_equal(ring, requantised)
+
+
+def test_a_mean_does_not_overflow_where_a_sum_would():
+    def worker(comm, op):
+        return fp16_ring_all_reduce(comm, np.full(3, 4e4), op)
+
+    assert simulate(lambda comm: worker(comm, "mean"), 4).values[0].tolist() == [4e4] * 3
+    with pytest.raises(RankError, match="too large for float16"):
+        simulate(lambda comm: worker(comm, "sum"), 4)
+
+
+def test_all_reduces_give_back_what_they_got():
+    torch = pytest.importorskip("torch")
+
+    def worker(comm):
+        tensor = torch.full((2, 3), 1.0 + comm.rank, dtype=torch.float64)
+        return [
+            fp16_ring_all_reduce(comm, tensor, "mean"),
+            gather_all_reduce(comm, tensor, Int8(), "mean"),
+            requantised_ring_all_reduce(comm, tensor, Int8(), "mean"),
+            PowerSGD(1).all_reduce(comm, tensor, "mean"),
+        ]
+
+    for result in simulate(worker, 2).values[0]:
+        assert result.dtype == torch.float64
+        assert torch.allclose(result, torch.full((2, 3), 1.5, dtype=torch.float64), rtol=1e-6)
+
+
+# --- bytes
+
+
+def test_wire_bytes_of_the_chapter():
+    """Payload saved, and saved on the wire at K = 2, 4, 8, within a point."""
+    savings = measure_savings(normal(5, size=8000))
+    expected = {
+        "fp16 ring": (50, 50, 50, 50),
+        "int8 by all-gather": (75, 75, 50, 0),
+        "int8 ring, requantised": (75, 75, 75, 75),
+        "sign by all-gather": (97, 97, 94, 87.5),
+        "top-k 20% by all-gather": (60, 60, 20, -60),
+    }
+    assert [row.method for row in savings.rows] == list(expected)
+    for row in savings.rows:
+        assert 100 * np.array([row.payload, *row.wire]) == pytest.approx(expected[row.method], abs=1)
+
+
+def test_savings_are_counted_not_known():
+    def wasteful(comm, array, op):
+        gather_all_reduce(comm, array, Int8(), op)
+        return gather_all_reduce(comm, array, Int8(), op)
+
+    low_rank = Method(
+        lambda array: PowerSGD(2).encode(array),
+        lambda comm, array, op: PowerSGD(2).all_reduce(comm, array, op),
+    )
+    methods = {"twice": Method(Int8().encode, wasteful), "PowerSGD": low_rank}
+    twice, power = measure_savings(normal(6, size=(100, 80)), methods, ranks=(2, 4)).rows
+    assert twice.wire == pytest.approx((0.5, 0), abs=0.01)
+    assert [power.payload, *power.wire] == pytest.approx([1 - 2 * 180 / 8000] * 3, abs=0.001)
+    assert (power.payload_bytes, power.wire_bytes) == (4 * 360, (4 * 360, 4 * 360 * 3 // 2))
+
+
+def test_savings_are_the_same_for_real():
+    array = normal(7, size=960)
+    simulated, real = (measure_savings(array, ranks=(2, 3), world=world) for world in (simulate, launch))
+    assert simulated == real
+
+
+def test_savings_print_as_a_table():
+    lines = repr(measure_savings(normal(5, size=8000), ranks=(2, 8))).split("\n")
+    assert lines[0].split() == ["saved", "payload", "wire,", "K", "=", "2", "wire,", "K", "=", "8"]
+    assert lines[2].split()[-3:] == ["75%", "75%", "0%"] and lines[5].split()[-3:] == ["60%", "60%", "-60%"]
+    assert len({len(line) for line in lines}) == 1
+    with pytest.raises(ValueError, match="ranks must be a whole number of at least 2; got 1"):
+        measure_savings(normal(5), ranks=(1,))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_laws_are_what_is_counted(ranks):
+    array = normal(8, size=840 * 2)  # divides by every K here
+
+    def counted(all_reduce):
+        return sent_bytes(simulate(all_reduce, ranks))
+
+    for compressor in COMPRESSORS:
+        sent = counted(lambda comm, c=compressor: gather_all_reduce(comm, array, c))
+        assert sent == laws.compressed_wire_bytes(compressor.encode(array).nbytes, ranks, "all_gather")
+    half = counted(lambda comm: fp16_ring_all_reduce(comm, array))
+    assert half == pytest.approx(laws.compressed_wire_bytes(2 * array.size, ranks, "ring"))
+    requantised = counted(lambda comm: requantised_ring_all_reduce(comm, array, Int8()))
+    assert requantised == pytest.approx(laws.compressed_wire_bytes(array.size + 4 * ranks, ranks, "ring"))
+    plain = counted(lambda comm: comm.all_reduce(array))
+    assert 1 - half / plain == pytest.approx(laws.wire_saving(0.5, ranks, "ring"))
+    gathered = counted(lambda comm: gather_all_reduce(comm, array, TopK(0.2)))
+    assert 1 - gathered / plain == pytest.approx(laws.wire_saving(0.4, ranks, "all_gather"))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_break_even_density_is_where_top_k_stops_to_pay(ranks):
+    array = normal(9, size=8400)
+    plain = sent_bytes(simulate(lambda comm: comm.all_reduce(array), ranks))
+    density = laws.break_even_density(ranks)
+    assert density == pytest.approx(1 / ranks)
+    for factor in (0.98, 1.02):
+        compressor = TopK(min(1, density * factor))
+        sent = sent_bytes(simulate(lambda comm, c=compressor: gather_all_reduce(comm, array, c), ranks))
+        assert (sent < plain) == (factor < 1)
+
+
+def test_laws_known_values_and_bad_input():
+    assert laws.wire_saving(0.25, [2, 4, 8], "all_gather").tolist() == [0.75, 0.5, 0.0]
+    assert laws.compressed_wire_bytes(100, 1, "all_gather") == laws.compressed_wire_bytes(100, 1) == 0
+    assert laws.break_even_density(2, entry_bytes=3) == 1  # never above
+    for call, message in (
+        (lambda: laws.compressed_wire_bytes(1, 2, "tree"), "collective must be one of ring, all_gather"),
+        (lambda: laws.compressed_wire_bytes(-1, 2), "payload must be"),
+        (lambda: laws.wire_saving(0.5, 1), "ranks must be a whole number of at least 2"),
+        (lambda: laws.break_even_density(1), "ranks must be"),
+        (lambda: laws.break_even_density(2, 0), "entry_bytes must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+# --- PowerSGD
+
+
+def low_rank_matrix(rows, columns, rank, seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rows, rank)) @ rng.normal(size=(rank, columns))
+
+
+def test_power_sgd_finds_a_matrix_of_low_rank():
+    matrix = low_rank_matrix(30, 20, 2, seed=0)
+    assert np.allclose(PowerSGD(2)(matrix), matrix, rtol=1e-3, atol=1e-4)
+    assert np.linalg.matrix_rank(PowerSGD(1)(matrix), tol=1e-4) == 1
+
+
+def test_warm_start_comes_to_the_best_approximation():
+    """Calls on the same matrix are power iteration: towards the largest singular values."""
+    matrix, power = normal(10, size=(30, 20)), PowerSGD(2)
+    singular = np.linalg.svd(matrix, compute_uv=False)
+    best = np.sqrt((singular[2:] ** 2).sum())
+    off = [np.linalg.norm(matrix - power(matrix)) / best for _ in range(60)]
+    assert off[0] > 1.05 and off[-1] == pytest.approx(1, abs=1e-3)
+
+
+def test_power_sgd_of_the_mean():
+    """K ranks get what one would make of the mean matrix; what is kept and sent add up to the gradients."""
+    steps, ranks = 30, 3
+    gradients = [[normal(rank, step, size=(8, 6)) for step in range(steps)] for rank in range(ranks)]
+
+    def worker(comm, feedback):
+        power = PowerSGD(2, feedback=feedback)
+        return [power.all_reduce(comm, g, "mean") for g in gradients[comm.rank]], power.residual
+
+    alone = PowerSGD(2)
+    for step, *means in zip(
+        range(steps),
+        *(means for means, _ in simulate(lambda comm: worker(comm, False), ranks).values),
+        strict=True,
+    ):
+        exact = np.mean([gradients[rank][step] for rank in range(ranks)], axis=0)
+        assert np.allclose(means[0], alone(exact), atol=1e-4)
+        assert len({mean.tobytes() for mean in means}) == 1
+    (means, _), *_ = values = simulate(lambda comm: worker(comm, True), ranks).values
+    kept = np.mean([residual for _, residual in values], axis=0)
+    assert np.allclose(np.sum(means, axis=0) + kept, np.mean(np.sum(gradients, axis=1), axis=0), atol=1e-4)
+    assert np.linalg.norm(kept) > 0.1
+
+
+def test_power_sgd_sum():
+    run = simulate(lambda comm: PowerSGD(1).all_reduce(comm, np.ones((3, 4))), 4)
+    assert np.allclose(run.values[0], 4)
+
+
+def test_power_sgd_recovers_from_a_first_gradient_of_zeros():
+    power, matrix = PowerSGD(1), np.zeros((5, 4))
+    assert not power(matrix).any()
+    matrix[3, 2] = 1
+    assert np.allclose(power(matrix), matrix, atol=1e-6)
+
+
+def test_power_sgd_refuses():
+    with pytest.raises(ValueError, match="takes a matrix"):
+        PowerSGD(1)(np.ones(3))
+    with pytest.raises(ValueError, match="rank must be a whole number from 1 to 2; got 3"):
+        PowerSGD(3)(np.ones((2, 5)))
+    with pytest.raises(ValueError, match="rank must be"):
+        PowerSGD(0)
+    power = PowerSGD(1)
+    power(np.ones((2, 5)))
+    with pytest.raises(ValueError, match=r"matrices of shape \(2, 5\); got \(5, 2\)"):
+        power(np.ones((5, 2)))
+
+
+# --- why error feedback is needed
+
+
+def descend(new_compressor, steps, world=simulate):
+    example = three_functions()
+
+    def worker(comm):
+        x, compressor, path = example.start, new_compressor(), []
+        for _ in range(steps):
+            mean = gather_all_reduce(comm, example.gradients[comm.rank](x), compressor, "mean")
+            x = x - example.lr * mean
+            path.append(np.linalg.norm(x))
+        return path
+
+    return world(worker, 3).values[0]
+
+
+def test_three_functions_diverge_without_feedback_and_converge_with_it():
+    growth = three_functions().growth()
+    assert growth == pytest.approx(1 + 11 * 0.02 / 6)
+    without = descend(lambda: TopK(1 / 3), 600)
+    assert without == pytest.approx(np.sqrt(3) * growth ** np.arange(1, 601), rel=1e-4)
+    assert descend(lambda: ErrorFeedback(TopK(1 / 3)), 600)[-1] == pytest.approx(8.6e-7, rel=0.01)
+
+
+def test_three_functions_on_real_processes():
+    for compressor in (lambda: TopK(1 / 3), lambda: ErrorFeedback(TopK(1 / 3))):
+        assert descend(compressor, 30, launch) == descend(compressor, 30, simulate)
+
+
+def test_three_functions_uncompressed():
+    assert descend(lambda: TopK(1.0), 600)[-1] == pytest.approx(1.2e-6, rel=0.02)
+
+
+def test_gradients_of_the_three_functions():
+    example, x, h = three_functions(), np.array([0.3, -1.2, 0.7]), 1e-6
+    slope = [(example.loss(x + h * e) - example.loss(x - h * e)) / (2 * h) for e in np.eye(3)]
+    assert np.allclose(np.mean([gradient(x) for gradient in example.gradients], axis=0), slope, atol=1e-6)
+
+
+# ---
+
+
+def test_importing_it_loads_no_torch():
+    code = "import sys, course_lib.compression; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names():
+    assert set(library.__all__) <= set(dir(library)) and list(library.__all__) == sorted(library.__all__)
