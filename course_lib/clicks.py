@@ -7,7 +7,7 @@ import numpy as np
 
 from course_lib.arguments import real_number, whole_number
 
-VOCABULARIES = (1000, 300, 100, 50, 20, 10)
+VOCABULARIES = (1000, 200, 50, 20, 10, 10)
 _TRUTH, _TRAINING, _HELD_OUT = range(3)  # streams of random numbers: another size of one leaves the others
 
 
