@@ -606,6 +606,65 @@ LABELS = {
     "planner_title_does_not_fit": "{model}, {strategy}: {total} do not fit into {capacity}",
     "planner_alt": "Two sets of stacked bars, a row each for {count} plans: memory of one GPU by part, with "
     "a mark at what it has, and time of a step. {result}",
+    # chapter 6
+    "ch6_workers": "workers K",
+    "ch6_worker": "worker {number}",
+    "ch6_law": "{name}, law",
+    "ch6_points_and_lines": "points: runs; lines: laws",
+    "ch6_update": "an update lands; below it, its staleness",
+    "ch6_updates": "updates",
+    "ch6_updates_axis": "updates",
+    "ch6_gradients_axis": "gradients used",
+    "ch6_seconds_axis": "seconds",
+    "ch6_step": "mean time of a step (s)",
+    "ch6_barrier_title": "Long tails make the barrier dear, and dearer with K",
+    "ch6_barrier_alt": "Mean seconds of a synchronous step against the number of workers, on a logarithmic "
+    "axis; points from draws, laws as lines. At {most} workers: {listed}.",
+    "ch6_lanes_title": "With the barrier the fast wait; without it nobody does",
+    "ch6_lanes_alt": "Lanes of workers over {until:g} s, one panel for each way: when each computes and when "
+    "it waits; in the lowest lane when updates land, each with its staleness. Updates, {listed}.",
+    "ch6_mean_of": "{name}: mean {mean:.1f}",
+    "ch6_real_of": "{name}, real: mean {mean:.1f}",
+    "ch6_staleness": "staleness of an update (updates)",
+    "ch6_share": "share of these workers' updates",
+    "ch6_shares_title": "The fast are {low:.0f} updates late, the slow one {high:.0f}",
+    "ch6_shares_alt": "Share of the updates of each staleness; bars are simulated, points a real run. "
+    "Simulated, {listed}.",
+    "ch6_slack": "slack s (steps)",
+    "ch6_any": "∞",
+    "ch6_round": "time for K gradients (s)",
+    "ch6_slack_title": "Slack evens out chance, not a worker that stays slow",
+    "ch6_slack_alt": "Seconds for K gradients against a slack of {slacks} steps, as points; levels without "
+    "slack as lines. {listed}.",
+    "ch6_link_title": "On a slow link the server's port sets the pace, not the barrier",
+    "ch6_link_alt": "Seconds for K gradients against the number of workers, where sending one gradient takes "
+    "{share:g} s and computing it 1 s; points simulated, laws as lines. At {most} workers: {listed}.",
+    "ch6_limit": "law: 2 sin(π / (2(2τ + 1)))",
+    "ch6_delay": "delay τ (updates)",
+    "ch6_rate_curvature": "largest stable ηλ",
+    "ch6_stable_title": "The older the gradient, the shorter the step it allows",
+    "ch6_stable_alt": "Largest stable rate times curvature against the delay from 0 to {last} updates: the "
+    "law as a line, down to {end:.3g}, and what runs found as points. {listed}.",
+    "ch6_distance": "distance from the minimum |θ|",
+    "ch6_fates_title": "Same η, same mean staleness, opposite fates",
+    "ch6_fates_alt": "Distance from the minimum against updates, on a logarithmic axis. Largest of the last "
+    "50 updates, {listed}.",
+    "ch6_target": "target",
+    "ch6_loss": "loss (nats)",
+    "ch6_axes_title": "Alike by gradients, apart by seconds",
+    "ch6_axes_alt": "Three panels of the loss on a logarithmic axis: against updates, against gradients "
+    "used, against seconds. Until the loss is under {target:g}: {listed}.",
+    "ch6_never": "{name} never",
+    "ch6_reached": "{name} {updates} updates, {gradients} gradients, {seconds:.3g} s",
+    "ch6_spread": "least to most",
+    "ch6_panel": "{name} times",
+    "ch6_rate": "η of K gradients",
+    "ch6_to_target": "time to the target loss (s)",
+    "ch6_best_title": "Who is faster depends on how much the times vary",
+    "ch6_best_of": "{panel}, {name} {seconds:.3g} s",
+    "ch6_best_alt": "Seconds until the loss is under the target against the learning rate, one panel for "
+    "each kind of compute times; points are medians of the seeds, lines from least to most. At the best "
+    "rate: {listed}.",
 }
 
 

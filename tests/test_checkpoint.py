@@ -58,11 +58,11 @@ def train(model, optimizer, steps, start=0):
 def built(seed):
     for set_seed in (random.seed, np.random.seed, torch.manual_seed):
         set_seed(seed)
-    model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 5), nn.Dropout(0.5), nn.Linear(5, 1)))
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(6, 64), nn.Dropout(0.5), nn.Linear(64, 9)))
     return model, torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
 
-def saved_and_resumed(comm, folder, forget):
+def saved_and_resumed(comm, folder, forget=(), settle=True):
     """Digests of an undisturbed run of 6 steps, and of one that goes on from a checkpoint after 3."""
     model, optimizer = built(comm.rank)
     begun = checkpoint.resume(folder, model, optimizer)
@@ -72,6 +72,8 @@ def saved_and_resumed(comm, folder, forget):
     undisturbed = checkpoint.digest(model)
 
     model, optimizer = built(100 + comm.rank)  # another process would have something else as well
+    if settle:
+        train(model, optimizer, 1)  # DDP's buckets are final after its first step
     before = checkpoint.rng_state()
     position = checkpoint.resume(folder, model, optimizer)
     resumed_state = checkpoint.rng_state()
@@ -90,6 +92,13 @@ def test_it_goes_on_bit_for_bit_if_no_generator_is_forgotten(tmp_path, forget):
     (undisturbed,) = {value[3] for value in values}
     (resumed,) = {value[4] for value in values}
     assert (resumed == undisturbed) == (forget == ())
+
+
+@pytest.mark.parametrize("settle", [True, False])
+def test_on_three_ranks_ddp_must_have_its_final_buckets(tmp_path, settle):
+    """Until then it adds up in another order, which for two ranks is no other."""
+    values = launch(lambda comm: saved_and_resumed(comm, tmp_path, settle=settle), 3).values
+    assert all((resumed == undisturbed) == settle for *_, undisturbed, resumed in values)
 
 
 def test_a_new_checkpoint_never_takes_the_name_of_another(tmp_path):
@@ -154,7 +163,7 @@ def test_a_changed_byte(path):
     place = whole.index(next(iter(state()["model"])).encode()) + 2
     whole[place] ^= 1
     path.write_bytes(whole)
-    with pytest.raises(DamagedCheckpoint, match="damaged: .*has changed"):
+    with pytest.raises(DamagedCheckpoint, match="damaged: archive/data.pkl"):
         checkpoint.read(path, 2)
 
 
@@ -218,7 +227,7 @@ def test_a_file_that_is_there_stays(path):
     foreign.write_text("mine")
     for taken in (path, foreign):
         before = taken.read_bytes()
-        with pytest.raises(FileExistsError, match="a checkpoint never replaces a file"):
+        with pytest.raises(FileExistsError, match="no file is ever replaced"):
             checkpoint.write(taken, state())
         assert taken.read_bytes() == before
 

@@ -91,6 +91,12 @@ def test_waiting_by_hand():
     assert outcome("asynchronous", two).round_seconds == pytest.approx(1.5, rel=0.05)
 
 
+def test_what_is_computed_after_the_last_update_does_not_count():
+    history = outcome("synchronous", replace(EVEN, gradients=32)).history  # 4 steps, 4 s
+    late = Outcome("synchronous", 8, history, np.ones(5), (((0, 2, False), (3, 9, False)), ((5, 6, False),)))
+    assert late.waiting == 1 - 3 / 8
+
+
 def test_what_the_link_costs():
     """A ring of K workers costs a step 2(K-1) latencies and 2(K-1)/K transfers; a server's port is one."""
     linked = replace(EVEN, latency=0.1, transfer=0.2)
@@ -113,6 +119,8 @@ def test_noise_is_that_of_a_gradient():
     sync, single = (outcome(way, replace(EVEN, noise=1.0)) for way in ("synchronous", "asynchronous"))
     assert 1e-3 < sync.losses[-5:].mean() < 0.1
     assert sync.losses[-1] > 3 * outcome("synchronous", EVEN).losses[-1]
+    other = outcome("synchronous", replace(EVEN, noise=1.0, seed=5)).losses
+    assert not np.allclose(other[1:], sync.losses[1:], rtol=0.01)  # it has draws of its own
     assert 0.2 < single.losses[-40:].mean() / sync.losses[-5:].mean() < 5  # at rate / K alike
 
 

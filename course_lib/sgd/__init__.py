@@ -7,7 +7,7 @@ Rank 0 returns a History: one row an update, with its time, its worker, its stal
 """
 
 from course_lib.sgd.delay import delayed_descent
-from course_lib.sgd.history import ALL, History, merged
+from course_lib.sgd.history import ALL, History, Reached, merged
 from course_lib.sgd.local import local
 from course_lib.sgd.lock_free import lock_free
 from course_lib.sgd.problem import Problem, digits, digits_accuracy, linear_regression, quadratic
@@ -21,6 +21,7 @@ __all__ = [
     "ComputeTimes",
     "History",
     "Problem",
+    "Reached",
     "asynchronous",
     "backup",
     "delayed_descent",

@@ -7,6 +7,15 @@ import numpy as np
 ALL = -1  # the source of an update that every worker had a part in
 
 
+@dataclass(frozen=True)
+class Reached:
+    """What it took to get somewhere: updates, gradients put to use, seconds since the common start."""
+
+    updates: int
+    gradients: int
+    seconds: float
+
+
 @dataclass(frozen=True, eq=False)
 class History:
     """One row an update, in the order in which they were applied.
@@ -46,6 +55,15 @@ class History:
         with may_diverge():
             losses = np.array([problem.loss(theta) for theta in self.parameters])
         return np.where(np.isnan(losses), np.inf, losses)
+
+    def reached(self, problem, below):
+        """A Reached: what it took until the loss was under `below` the first time; None if it never was."""
+        with may_diverge():
+            under = (number for number, theta in enumerate(self.parameters) if problem.loss(theta) < below)
+            updates = next(under, None)
+        if not updates:
+            return None if updates is None else Reached(0, 0, 0.0)
+        return Reached(updates, int(self.gradients[updates - 1]), float(self.seconds[updates - 1]))
 
 
 def may_diverge():

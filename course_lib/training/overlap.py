@@ -11,6 +11,7 @@ from course_lib.arguments import real_number, whole_number
 from course_lib.overlap import Backward, Bucket, SweepRow, same_start, share_hidden
 
 WARM_UP = 3  # steps; DDP makes its final buckets after the first, until then all gradients are in one
+TRACED = 2  # rounds; reading a trace takes longer than the step
 FLOAT, MB = 4, 2**20  # bytes; DDP counts in these MB
 WHOLE = "backward"  # the name of the whole pass among the profiler's events
 _QUIET = "99"  # severity; PyTorch 2.13's profiler announces its start and stop on stderr otherwise
@@ -33,10 +34,11 @@ def traced_backward(width=512, layers=12, batch=256, bucket_mb=1.0):
     return worker
 
 
-def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=512, layers=12, batch=256, rounds=5):
+def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=384, layers=64, batch=32, rounds=5):
     """A worker that runs the same MLP with each bucket_cap_mb in turn, `rounds` times; returns SweepRows.
 
-    Each round takes one timed and one traced step of each, so that what else the machine does hits all alike.
+    Each round takes one step of each, so that what else the machine does hits all alike; the first TRACED
+    rounds take a traced one as well.
     """
     shape = _checked(width, layers, batch)
     bucket_mbs = [_bucket_mb(each) for each in bucket_mbs]
@@ -47,10 +49,11 @@ def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=512, layers=12, batch=25
         for step in steps * WARM_UP:
             step.run()
         times, traces = ([[] for _ in steps] for _ in range(2))
-        for _ in range(rounds):
+        for turn in range(rounds):
             for number, step in enumerate(steps):
                 times[number].append(step.timed())
-                traces[number].append(step.traced(comm.rank))
+                if turn < TRACED:
+                    traces[number].append(step.traced(comm.rank))
         return tuple(map(_row, bucket_mbs, times, traces))
 
     return worker

@@ -73,16 +73,16 @@ class Recovery:
 def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
     """Run `script` twice at the same time under torchrun, once with a rank killed, and return a Recovery.
 
-    The script takes --folder, --kill-rank and --kill-step, and logs as notebooks/fault_tolerance/train.py
-    does. timeout: seconds for both. Raises RuntimeError for a job that fails, TimeoutError for one that takes
-    too long; no process outlives the call.
+    The script takes --folder and --kill RANK STEP, and logs as notebooks/fault_tolerance/train.py does.
+    timeout: seconds for both. Raises RuntimeError for a job that fails, TimeoutError for one that takes too
+    long; no process outlives the call.
     """
     script = Path(script).resolve()
     if not script.is_file():
         raise FileNotFoundError(f"there is no script {script}")
     ranks = whole_number("ranks", ranks, 1)
-    kill = ("--kill-rank", whole_number("kill_rank", kill_rank, 0, ranks - 1))
-    kill += ("--kill-step", whole_number("kill_step", kill_step, 0))
+    kill_rank = whole_number("kill_rank", kill_rank, 0, ranks - 1)
+    kill = ("--kill", kill_rank, whole_number("kill_step", kill_step, 0))
     end = time.monotonic() + real_number("timeout", timeout, inclusive=False)
     with tempfile.TemporaryDirectory(prefix="course_lib-recovery-") as folder:
         jobs = []
@@ -96,7 +96,7 @@ def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
 
 
 class _Job:
-    """A job of torchrun in its own session."""
+    """A job of torchrun, started at once."""
 
     def __init__(self, script, ranks, folder, options):
         folder.mkdir()
@@ -104,8 +104,8 @@ class _Job:
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
         command += [f"--max-restarts={MAX_RESTARTS}", f"--nproc-per-node={ranks}", script]
         command += ["--folder", folder, *options]
-        # PyTorch 2.13 keeps one store over restarts, in which gloo finds the addresses of ranks that are gone
-        # (pytorch issue 135712): let the ranks make one of their own.
+        # torchrun 2.13 keeps one store over restarts, in which a rank that is quicker than another may find
+        # the address of its dead predecessor (pytorch issue 135712): let the ranks make a store of their own.
         settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
         settings["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
         self._begin = time.time()

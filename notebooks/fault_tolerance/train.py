@@ -1,8 +1,8 @@
 """A training job that survives the loss of a rank: torchrun starts all anew, the rest is up to this file.
 
-export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1   # else, once restarted, gloo looks for ranks that are dead
+export TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1   # else a restarted rank may look for a dead one
 torchrun --standalone --max-restarts=3 --nproc-per-node=2 train.py --folder A
-torchrun --standalone --max-restarts=3 --nproc-per-node=2 train.py --folder B --kill-rank 1 --kill-step 10
+torchrun --standalone --max-restarts=3 --nproc-per-node=2 train.py --folder B --kill 1 10
 """
 
 import argparse
@@ -24,8 +24,7 @@ from course_lib.digits import load_digits
 from course_lib.training import checkpoint
 from course_lib.training.job_log import JobLog
 
-EPOCHS, BATCH, EVERY = 3, 128, 4  # batch: of one rank; EVERY: steps between two checkpoints
-PAUSE = 0.1  # seconds a step, in place of a larger model
+EPOCHS, BATCH, EVERY, PAUSE = 3, 128, 4, 0.1  # samples a rank; steps a checkpoint; seconds to see a step
 
 
 def main(options):
@@ -40,7 +39,9 @@ def main(options):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9)
     sampler = DistributedSampler(range(len(images)), seed=0)
     batches = BatchSampler(sampler, BATCH, drop_last=True)
-
+    # After its first backward pass DDP rearranges its buckets. On more than two ranks this changes the order
+    # in which gloo adds up, so let it happen before the first step.
+    model(images[:1]).sum().backward()
     first, skip = checkpoint.resume(options.folder, model, optimizer)
     log.write("start", first * len(batches) + skip)
     for epoch in range(first, EPOCHS):
@@ -66,7 +67,7 @@ def main(options):
 def fail_once(options, number, log):
     """The accident: SIGKILL, the first time that this rank comes to this step."""
     mark = options.folder / "accident"
-    if (dist.get_rank(), number) == (options.kill_rank, options.kill_step) and not mark.exists():
+    if [dist.get_rank(), number] == options.kill and not mark.exists():
         mark.touch()
         log.write("kill", number)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -75,6 +76,5 @@ def fail_once(options, number, log):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--kill-rank", type=int)
-    parser.add_argument("--kill-step", type=int)
+    parser.add_argument("--kill", nargs=2, type=int, metavar=("RANK", "STEP"))
     main(parser.parse_args())

@@ -1,0 +1,536 @@
+"""Chapter 6: what it says of waiting and staleness holds; its checkers and pictures."""
+
+import math
+
+import numpy as np
+import pytest
+from attempts import left_empty, rejected, untouched
+
+from course_lib import Link, launch, laws, simulate
+from course_lib.exercises.chapter6 import best_shares, check_safe_rate, check_server, check_shares
+from course_lib.pictures import staleness as stale_pictures
+from course_lib.pictures import waiting
+from course_lib.sgd import (
+    ComputeTimes,
+    Reached,
+    asynchronous,
+    backup,
+    delayed_descent,
+    digits,
+    local,
+    quadratic,
+    stale_synchronous,
+    step_seconds,
+    synchronous,
+)
+
+FREE = Link(0.0, math.inf)
+VARIED = ComputeTimes("exponential", seed=3)
+DIGITS = digits()
+
+
+def train(worker, ranks, link=FREE):
+    return simulate(worker, ranks, link=link).values[0]
+
+
+def round_seconds(history, workers):
+    half = len(history) // 2 - 1
+    gradients = history.gradients[-1] - history.gradients[half]
+    return workers * (history.seconds[-1] - history.seconds[half]) / gradients
+
+
+# --- 6.1
+
+
+def server_of(
+    stop="all",
+    answer="new",
+    sign=-1,
+    scale=1.0,
+    base="newest",
+    late=0,
+    note=True,
+    more=0,
+    gone=(),
+    back="both",
+):
+    """A parameter server, right as it stands; each argument spoils it in one way."""
+
+    def serve(comm, theta, rate, updates):
+        workers, staleness = range(1, comm.size), []
+        read, held = dict.fromkeys(workers, 0), dict.fromkeys(workers, theta)
+        for worker in workers:
+            comm.send(theta, worker)
+        for version in range(updates + more):
+            worker, gradient = comm.recv_any()
+            staleness.append(version + late - read[worker])
+            before, start = theta, held[worker] if base == "held" else theta
+            theta = start + sign * scale * rate * gradient
+            for other in workers if answer == "everybody" else [worker]:
+                comm.send(before if answer == "old" else theta, other)
+            held[worker] = theta
+            if note:
+                read[worker] = version + 1
+        for worker in workers:
+            if stop == "all" or (stop == "last" and worker == comm.size - 1):
+                comm.send(np.empty(0), worker)
+        return {"both": (theta, staleness), "theta": theta, "nothing": None, "before": (before, staleness)}[
+            back
+        ]
+
+    return serve
+
+
+def drains(comm, theta, rate, updates):
+    """Another right one: after the last update it takes what is still under way before it stops anybody."""
+    read, late = {}, np.zeros(updates, int)
+    for worker in range(1, comm.size):
+        comm.send(theta, to=worker)
+        read[worker] = 0
+    for version in range(updates):
+        worker, gradient = comm.recv_any()
+        late[version] = version - read[worker]
+        theta = theta - rate * gradient
+        comm.send(theta, to=worker)
+        read[worker] = version + 1
+    for _ in read:
+        comm.send(np.empty(0), comm.recv_any()[0])
+    return [theta, late]
+
+
+def stops_one_by_one(comm, theta, rate, updates):
+    """Right as well: whoever comes after the last update is answered by a stop, the rest at the end."""
+    read, late = {}, []
+    for worker in range(1, comm.size):
+        comm.send(theta, worker)
+        read[worker] = 0
+    while len(late) < updates:
+        worker, gradient = comm.recv_any()
+        late.append(len(late) - read.pop(worker))
+        theta -= rate * gradient  # the caller's array is the server's own
+        if len(late) < updates:
+            comm.send(theta, worker)
+            read[worker] = len(late)
+    for worker in range(1, comm.size):
+        comm.send(np.empty(0), worker)
+    return theta, late
+
+
+def waits_for_all(comm, theta, rate, updates):
+    workers, staleness = range(1, comm.size), []
+    for worker in workers:
+        comm.send(theta, worker)
+    while len(staleness) < updates:
+        gradients = [comm.recv_any()[1] for _ in workers]
+        theta = theta - rate * np.mean(gradients, axis=0)
+        staleness.append(0)
+        for worker in workers:
+            comm.send(theta, worker)
+    for worker in workers:
+        comm.send(np.empty(0), worker)
+    return theta, staleness
+
+
+def in_turn(comm, theta, rate, updates):
+    for worker in range(1, comm.size):
+        comm.send(theta, worker)
+    for version in range(updates):
+        worker = 1 + version % (comm.size - 1)
+        theta = theta - rate * comm.recv(worker)
+        comm.send(theta, worker)
+    return theta, []
+
+
+def stops_too_early(comm, theta, rate, updates):
+    for worker in range(1, comm.size):
+        comm.send(theta, worker)
+    for worker in range(1, comm.size):
+        comm.send(np.empty(0), worker)
+    return theta, [comm.recv_any() for _ in range(updates)]
+
+
+def frame(comm, theta, rate, updates):
+    """The stub of the notebook."""
+    read = {}
+    for worker in range(1, comm.size):
+        comm.send(theta, to=worker)
+        read[worker] = 0
+    raise NotImplementedError
+
+
+def half_done(comm, theta, rate, updates):
+    for worker in range(1, comm.size):
+        comm.send(theta, to=worker)
+    comm.recv_any()
+    raise NotImplementedError
+
+
+def of_random(numbers):
+    def serve(comm, theta, rate, updates):
+        theta, staleness = server_of()(comm, theta, rate, updates)
+        return theta, numbers(staleness)
+
+    return serve
+
+
+@pytest.mark.parametrize("stub", [untouched, left_empty, frame])
+def test_an_untouched_server_is_not_a_failure(stub):
+    report = check_server(stub)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize("right", [server_of(), drains, stops_one_by_one])
+def test_servers_pass(right):
+    report = check_server(right)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (server_of(stop="none"), "worker 1 was not told to stop, and waits for ever"),
+        (server_of(stop="last"), "worker 1 was not told to stop"),
+        (server_of(answer="old"), "update first, then answer"),
+        (server_of(answer="everybody"), "worker 2 was sent parameters while it was busy with older ones"),
+        (server_of(sign=1), "goes uphill"),
+        (server_of(scale=8), "the rate is missing"),
+        (server_of(scale=0.5), "divided by the number of workers"),
+        (server_of(scale=2), "the newest parameters are"),
+        (server_of(base="held"), "others' updates are lost"),
+        (server_of(late=1), "does not count itself"),
+        (server_of(note=False), "note in read which version"),
+        (server_of(more=-1), "the server took 2 gradients; each is one update, 3 were asked for"),
+        (server_of(more=1), "a gradient more than the 3 asked for"),
+        (server_of(back="theta"), "return two things"),
+        (server_of(back="nothing"), "is a return missing?"),
+        (server_of(back="before"), "the one from before the last update"),
+        (of_random(lambda late: [0] * len(late)), "count them"),
+        (of_random(lambda late: late[:-1]), "has 2 numbers, not 3"),
+        (of_random(lambda late: "none"), "one whole number for each update"),
+        (of_random(lambda late: [min(each, 1) for each in late]), "since that worker was sent"),
+        (waits_for_all, "worker 1 stands idle: answer each gradient at once"),
+        (in_turn, "comm.recv_any() takes whoever comes first"),
+        (stops_too_early, "worker 1 was told to stop before the last update"),
+        (half_done, "raise NotImplementedError is still there"),
+        (
+            lambda comm, theta, rate, updates: comm.recv_any(),
+            "worker 1 stands idle: send everybody the start",
+        ),
+        (lambda comm, theta, rate, updates: comm.send(theta, 0), "the workers are ranks 1 to 2"),
+        (lambda comm, theta, rate, updates: comm.send(2 * theta, 1), "begins with theta as it was given"),
+        (lambda comm, theta, rate, updates: comm.all_reduce(theta), "use comm.send and comm.recv_any"),
+        (lambda comm, theta, rate, updates: 1 / 0, "ZeroDivisionError"),
+        (lambda comm, theta, rate, updates: [each for each in iter(int, 1)], "still running"),
+    ],
+)
+def test_wrong_servers_are_rejected(wrong, hint):
+    rejected(check_server(wrong), hint)
+
+
+def test_a_server_that_is_right_for_equal_workers_only():
+    """Equal workers in lockstep: staleness K - 1 after the first round; with a slow one it is not."""
+
+    def guessed(staleness):
+        return [min(version, 1) for version in range(len(staleness))]
+
+    report = check_server(of_random(guessed))
+    rejected(report, "by the messages")
+
+
+# --- 6.2
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
+def test_the_best_shares_are_the_best(number):
+    """Against all ways to deal out few samples."""
+    seconds = np.random.default_rng(number).uniform(0.5, 4, number)
+    total = number + 6
+    ways = np.array([way for way in np.ndindex(*[8] * number) if sum(way) == 6]) + 1
+    assert (best_shares(seconds, total) * seconds).max() == pytest.approx((ways * seconds).max(axis=1).min())
+
+
+def proportional(weight):
+    def shares(seconds, total):
+        ideal = total * weight(seconds) / weight(seconds).sum()
+        mine = np.maximum(1, np.floor(ideal).astype(int))
+        mine[-1] += total - mine.sum()
+        return mine
+
+    return shares
+
+
+def test_right_shares_pass():
+    assert check_shares(best_shares).passed
+    assert check_shares(lambda seconds, total: best_shares(seconds, total).tolist()).passed
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda s, n: [n // len(s) + (i < n % len(s)) for i in range(len(s))], "All shares are equal"),
+        (proportional(lambda s: s), "a share grows with speed"),
+        (proportional(lambda s: 1 / s), "whoever would be done with it first"),
+        (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "samples, not"),
+        (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
+        (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
+        (lambda s, n: n, "one number for each worker"),
+        (lambda s, n: None, "is a return missing?"),
+    ],
+)
+def test_wrong_shares_are_rejected(wrong, hint):
+    rejected(check_shares(wrong), hint)
+
+
+@pytest.mark.parametrize("check", [check_safe_rate, check_shares])
+def test_untouched_stubs_are_not_failures(check):
+    for stub in (untouched, lambda *_: ...):
+        report = check(stub)
+        assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+# --- 6.3
+
+
+def by_law(curvatures, workers):
+    return laws.staleness_limit(workers - 1) / max(curvatures)
+
+
+def by_simulation(curvatures, workers):
+    low, high = 0.0, 4.0 / max(curvatures)
+    while high - low > 0.004 * low:
+        middle = (low + high) / 2
+        runs = [delayed_descent(middle, workers - 1, 3000, curvature=each) for each in curvatures]
+        low, high = (middle, high) if np.max(np.abs(runs)[:, -50:]) < 1 else (low, middle)
+    return np.array([low])
+
+
+@pytest.mark.parametrize("right", [by_law, by_simulation])
+def test_safe_rates_pass(right):
+    report = check_safe_rate(right)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda c, k: laws.staleness_limit(k) / max(c), "its own does not count"),
+        (lambda c, k: laws.staleness_limit(max(k - 2, 0)) / max(c), "a gradient is K − 1 = 3 updates old"),
+        (lambda c, k: 2 / max(c), "gradients that are not stale"),
+        (lambda c, k: laws.staleness_limit(k - 1) / min(c), "the largest curvature"),
+        (lambda c, k: laws.staleness_limit(k - 1) / np.mean(c), "the largest curvature"),
+        (lambda c, k: laws.staleness_limit(k - 1) / sum(c), "Directions do not add up"),
+        (lambda c, k: laws.staleness_limit(k - 1), "divide by a curvature"),
+        (lambda c, k: laws.staleness_limit(k - 1) / max(c) ** 2, "divide it by the largest"),
+        (lambda c, k: 0.1 * by_law(c, k), "so is a rate 10 times as large"),
+        (lambda c, k: None, "is a return missing?"),
+        (lambda c, k: "fast", "one number is asked for"),
+        (lambda c, k: np.ones(2), "one number is asked for"),
+        (lambda c, k: -1.0, "above 0"),
+        (lambda c, k: math.nan, "above 0"),
+    ],
+)
+def test_wrong_rates_are_rejected(wrong, hint):
+    rejected(check_safe_rate(wrong), hint)
+
+
+# --- what the chapter says
+
+
+def test_a_pass_with_a_larger_batch_at_the_same_rate_gets_less_far():
+    small, large = (
+        train(synchronous(DIGITS, 1536 // size, 1.0, batch=size), 1).losses(DIGITS)[-1] for size in (16, 64)
+    )
+    assert small < 0.5 * large
+
+
+def test_the_barrier_of_uniform_times_is_bounded_and_one_slow_worker_sets_the_pace():
+    uniform = ComputeTimes("uniform", spread=0.5, seed=3).table(4000, 64)
+    assert step_seconds(uniform).mean() == pytest.approx(0.5 + 64 / 65, rel=0.01) and uniform.max() < 1.5
+    assert (step_seconds(ComputeTimes(factors=(3,)).table(10, 64)) == 3).all()
+
+
+@pytest.mark.parametrize(("kind", "saved"), [("constant", 1.0), ("exponential", laws.expected_slowest(8))])
+def test_at_eta_over_k_async_uses_as_many_gradients_and_saves_the_barrier(kind, saved):
+    given = {"batch": 8, "times": ComputeTimes(kind, seed=3)}
+    sync = train(synchronous(DIGITS, 45, 1.0, **given), 8).reached(DIGITS, 0.5)
+    late = train(asynchronous(DIGITS, 360, 1 / 8, **given), 9).reached(DIGITS, 0.5)
+    assert late.gradients == pytest.approx(sync.gradients, rel=0.05)
+    assert late.updates == pytest.approx(8 * sync.updates, rel=0.05)
+    assert sync.seconds / late.seconds == pytest.approx(saved, rel=0.1)
+
+
+def test_with_constant_times_sync_wins_at_the_best_rate_of_each():
+    def best(make):
+        runs = [[make(rate, seed).reached(DIGITS, 0.5) for rate in (2, 4)] for seed in (0, 1, 2)]
+        return np.median([[run.seconds for run in each] for each in runs], axis=0).min()
+
+    given = {"batch": 8, "times": 1.0}
+    sync = best(lambda rate, seed: train(synchronous(DIGITS, 50, rate, seed=seed, **given), 8))
+    late = best(lambda rate, seed: train(asynchronous(DIGITS, 400, rate / 8, seed=seed, **given), 9))
+    assert 1.2 * sync < late
+
+
+def test_at_the_same_rate_constant_times_diverge_and_exponential_ones_do_not():
+    ends = {
+        kind: abs(train(asynchronous(quadratic(), 600, 0.3, times=ComputeTimes(kind, seed=1)), 9).theta[0])
+        for kind in ("constant", "exponential")
+    }
+    assert ends["constant"] > 1e6 and ends["exponential"] < 1e-6
+    assert train(synchronous(quadratic(), 75, 0.3), 8).theta[0] < 1e-6
+
+
+def test_async_can_diverge_even_at_eta_over_k_where_sync_converges():
+    times = ComputeTimes()
+    late = train(asynchronous(quadratic(), 2000, 1.8 / 8, times=times), 9)
+    assert abs(train(synchronous(quadratic(), 250, 1.8), 8).theta[0]) < 1e-6
+    assert abs(late.theta[0]) > 10
+    assert 8 * laws.staleness_limit(7) < 1.8 < 2
+
+
+def test_at_eta_over_k_a_thousand_workers_bear_nearly_as_much_as_one():
+    workers = np.array([2, 4, 8, 64, 1024, 10**6])
+    shares = workers * laws.staleness_limit(workers - 1) / 2
+    assert (np.diff(shares) < 0).all() and shares[-1] == pytest.approx(math.pi / 4, rel=1e-5)
+
+
+@pytest.mark.parametrize("slack", [1, 16])
+def test_slack_does_not_help_against_a_worker_that_stays_slow(slack):
+    slow = ComputeTimes("lognormal", spread=0.3, factors=(1,) * 7 + (4,), seed=1)
+    bound = train(stale_synchronous(quadratic(), 1200, 0.001, slack, times=slow), 9)
+    free = train(asynchronous(quadratic(), 1200, 0.001, times=slow), 9)
+    assert round_seconds(bound, 8) == pytest.approx(4, rel=0.05)
+    assert round_seconds(free, 8) == pytest.approx(8 / 7.25, rel=0.05)
+
+
+def test_slack_evens_out_chance():
+    def seconds(slack):
+        return round_seconds(train(stale_synchronous(quadratic(), 1200, 0.001, slack, times=VARIED), 9), 8)
+
+    found = [seconds(slack) for slack in (0, 1, 4, 16)]
+    assert found == sorted(found, reverse=True) and found[0] > 2.4 and found[-1] < 1.2
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8, 16])
+def test_on_a_slow_link_the_servers_port_sets_the_pace(workers):
+    link = Link(0.0, 5200 / 0.3)
+    sync = train(synchronous(DIGITS, 20, 1.0, batch=8, times=1.0), workers, link)
+    late = train(asynchronous(DIGITS, 40 * workers, 0.01, batch=8, times=1.0), workers + 1, link)
+    assert round_seconds(sync, workers) == pytest.approx(1 + 2 * (workers - 1) / workers * 0.3, rel=0.01)
+    assert round_seconds(late, workers) == pytest.approx(max(1.6, 0.3 * workers), rel=0.01)
+    assert late.staleness[4 * workers :].mean() == pytest.approx(workers - 1, rel=0.02)
+
+
+def test_shares_sized_to_speed_shorten_the_step_and_change_nothing_else():
+    def run(shares):
+        times = ComputeTimes(mean=0.001, factors=tuple(np.multiply(shares, (1, 1, 1, 3))))
+        return train(synchronous(DIGITS, 10, 1.0, batch=shares, times=times), 4)
+
+    equal, sized = run([15] * 4), run(best_shares(np.array([1, 1, 1, 3]), 60).tolist())
+    assert equal.seconds[0] == pytest.approx(0.045) and sized.seconds[0] == pytest.approx(0.018)
+    np.testing.assert_allclose(sized.parameters, equal.parameters, rtol=0, atol=1e-12)
+
+
+def test_late_backup_workers_are_not_interrupted():
+    history = train(backup(quadratic(), 2000, 0.01, extra=2, times=VARIED), 11)
+    law = laws.expected_backup(8, 2)
+    assert step_seconds(VARIED.table(2000, 10), 2).mean() == pytest.approx(law, rel=0.03)
+    assert 1.15 * law < history.seconds[-1] / 2000 < 1.3 * law
+    assert 0.1 < history.dropped / (history.dropped + history.gradients[-1]) < 0.25
+
+
+def test_longer_alone_waits_and_sends_less():
+    def run(period):
+        return simulate(local(DIGITS, 64 // period, 1.0, period, batch=8, times=VARIED), 8, link=FREE)
+
+    one, four, many = (run(period) for period in (1, 4, 16))
+    assert one.seconds > four.seconds > many.seconds > 64
+    assert len(one.messages) == 4 * len(four.messages) == 16 * len(many.messages)
+
+
+def test_the_roots_of_a_delayed_descent_are_on_the_unit_circle_at_the_limit():
+    for delay in range(9):
+        roots = np.roots([1, -1] + [0] * (delay - 1) + [laws.staleness_limit(delay)] if delay else [1, 1])
+        assert np.abs(roots).max() == pytest.approx(1, abs=1e-6)
+
+
+def test_c14_batch_normalisation():
+    """±1 | 10 ± 1: running means 0 | 1 (one process: 0.5), then 1 again: rank 0's buffers are broadcast."""
+
+    def worker(comm):
+        import torch
+        from torch.nn.parallel import DistributedDataParallel
+
+        piles = torch.tensor([[[-1.0], [1.0]], [[9.0], [11.0]]])
+        norm = DistributedDataParallel(torch.nn.BatchNorm1d(1))
+        means = []
+        for _ in range(2):
+            norm(piles[comm.rank]).sum().backward()
+            means.append(norm.module.running_mean.item())
+        serial = torch.nn.BatchNorm1d(1)
+        serial(piles.reshape(4, 1))
+        try:
+            DistributedDataParallel(torch.nn.SyncBatchNorm(1))(piles[comm.rank])
+        except ValueError as error:
+            return means, serial.running_mean.item(), str(error)
+
+    for rank, (means, serial, said) in enumerate(launch(worker, 2).values):
+        assert means == pytest.approx([rank, rank]) and serial == pytest.approx(0.5)
+        assert "only work with GPU" in said
+
+
+# --- a history's way to a target
+
+
+def test_what_it_took_to_reach_a_loss():
+    history = train(synchronous(quadratic(), 4, 0.5, times=2.0), 3)  # losses 1/2, 1/8, 1/32, 1/128, 1/512
+    assert history.reached(quadratic(), 0.1) == Reached(updates=2, gradients=6, seconds=4.0)
+    assert history.reached(quadratic(), 0.6) == Reached(0, 0, 0.0)
+    assert history.reached(quadratic(), 0.001) is None
+
+
+# --- pictures
+
+
+def test_pictures_of_waiting_show_their_numbers():
+    drawn = waiting.barrier_costs({"even": {2: 1.5, 4: 2.0}}, {"even": {2: 1.4, 4: 2.1}, "odd": {2: 1, 4: 3}})
+    assert "At 4 workers: even: 2.1; odd: 3" in drawn.alt and "2 4 | 1.5 2" in repr(drawn)
+    pace = ComputeTimes("lognormal", spread=0.1, factors=(1, 3), seed=2)
+    runs = {
+        "sync": simulate(synchronous(quadratic(), 4, 0.1, times=pace), 2, link=FREE),
+        "async": simulate(asynchronous(quadratic(), 30, 0.1, times=pace), 3, link=FREE),
+    }
+    lanes = waiting.who_waits(runs, until=6.0)
+    counts = [int((run.values[0].seconds <= 6).sum()) for run in runs.values()]
+    assert f"sync: {counts[0]}; async: {counts[1]}" in lanes.alt and counts[1] > 3 * counts[0]
+    late = {"fast": np.array([2, 2, 3, 1]), "slow": np.array([30, 31])}
+    shares = waiting.staleness_shares(late, {"slow": np.array([29])})
+    assert "fast: mean 2.0; slow: mean 30.5" in shares.alt and "slow, real: mean 29.0: 29 | 1" in repr(shares)
+    slack = waiting.slack_costs([0, 1, math.inf], {"mild": [3, 2, 1]}, {"barrier": 3})
+    assert "0, 1, ∞ steps" in slack.alt and "mild: 3.00, 2.00, 1.00" in slack.alt
+    link = waiting.rounds_on_a_link({"ring": {2: 1.3, 4: 1.4}}, {"ring": {4: 1.45}}, share=0.3)
+    assert "At 4 workers: ring: 1.45 s" in link.alt
+
+
+def test_pictures_of_staleness_show_their_numbers():
+    stable = stale_pictures.stable_rates([0, 1], [2.0, 1.0], {"constant": [1.99, 0.99]})
+    assert "constant: 1.99 → 0.99" in stable.alt
+    both = stale_pictures.fates({"up": 2.0 ** np.arange(60), "down": 0.5 ** np.arange(60)})
+    assert "up: 6e+17; down: 1e-03" in both.alt
+    history = train(synchronous(quadratic(), 4, 0.5, times=2.0), 3)
+    axes = stale_pictures.losses_on_three_axes({"sync": history, "idle": history}, quadratic(), 0.1)
+    assert "sync 2 updates, 6 gradients, 4 s" in axes.alt
+    never = stale_pictures.losses_on_three_axes({"sync": history}, quadratic(), 1e-9)
+    assert "sync never" in never.alt
+    seconds = {
+        "even": {"sync": [[4, 2], [5, 3]], "async": [[1, math.nan], [2, 9]]},
+        "odd": {"sync": [[1, 1]] * 2},
+    }
+    best = stale_pictures.seconds_to_target([1, 2], seconds)
+    assert "even, sync 2.5 s; even, async 1.5 s; odd, sync 1 s" in best.alt
+
+
+def test_titles_are_short():
+    from course_lib.labels import LABELS
+
+    titles = {name: text for name, text in LABELS.items() if name.startswith("ch6_") and "title" in name}
+    assert titles and all(len(text.format(low=2, high=30)) <= 65 for text in titles.values())
