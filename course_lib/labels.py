@@ -665,6 +665,30 @@ LABELS = {
     "ch6_best_alt": "Seconds until the loss is under the target against the learning rate, one panel for "
     "each kind of compute times; points are medians of the seeds, lines from least to most. At the best "
     "rate: {listed}.",
+    # chapter 7: the learning rate of a larger batch
+    "ch7_rate_case": "a batch of {batch}",
+    "ch7_rate_passed": "after {epochs} passes over the data a batch of {batch} is about as far as one of "
+    "{base}",
+    "ch7_rate_kind": "rate must be a number, or a function of the epoch that returns one; got {kind}",
+    "ch7_rate_bad": "at epoch {epoch:g} the rate is {value}; it must be a finite number of at least 0",
+    "ch7_rate_zero": "the rate is 0 throughout: nothing can be learned",
+    "ch7_rate_diverged": "the loss ends at {loss:.3g}; guessing gives {guessing:.3g}. {why}",
+    "ch7_rate_too_large": "The rate goes up to {top:.3g}, {times:.3g} times the small batch's. Linear "
+    "scaling multiplies the rate by what multiplies the batch, {growth:g}, and not more",
+    "ch7_rate_no_warmup": "It begins with {first:.3g}, and the loss is steepest at the start. Begin with a "
+    "small rate and raise it over the first few passes",
+    "ch7_rate_short_warmup": "The rate reaches {top:.3g} at epoch {epoch:.2g}, while the loss is still too "
+    "steep for it: take longer to raise it",
+    "ch7_rate_slow": "the loss ends at {loss:.3g}, where a batch of {base} had come after {passes} of "
+    "{epochs} passes ({goal:.3g} in the end). {why}",
+    "ch7_rate_old": "A pass has {growth:g} times fewer steps now; with the old rate each is as long as "
+    "before, so all of them together do not get as far",
+    "ch7_rate_low": "{growth:g} times fewer steps must get as far as before, and the longest here is "
+    "{times:.3g} times the old one",
+    "ch7_rate_late": "The rate goes up to {top:.3g}, but is that high for too few of the passes, or only at "
+    "the end of them, when the run lets it fall",
+    "ch7_rate_rough": "The rate of {top:.3g} is {times:.3g} times the old one, and the loss jumps about: "
+    "stay below, or raise it more slowly",
 }
 
 

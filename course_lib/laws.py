@@ -273,6 +273,15 @@ def scaled_learning_rate(base_lr, base_batch, batch):
     return _plain(_positive("base_lr", base_lr) * _count("batch", batch) / _count("base_batch", base_batch))
 
 
+def square_root_learning_rate(base_lr, base_batch, batch):
+    """Square-root scaling, for Adam and its kin: base_lr * sqrt(batch / base_batch) (Malladi et al. 2022).
+
+    Their rule also moves Adam's betas: 1 - beta grows as the batch does, epsilon falls as its square root.
+    """
+    growth = _count("batch", batch) / _count("base_batch", base_batch)
+    return _plain(_positive("base_lr", base_lr) * np.sqrt(growth))
+
+
 def staleness_limit(tau):
     """The largest stable lr * curvature of gradient descent on a quadratic, each gradient tau updates old.
 

@@ -149,6 +149,10 @@ def test_expected_slowest():
 
 def test_scaled_learning_rate():
     assert laws.scaled_learning_rate(0.1, 256, 8192) == pytest.approx(3.2)
+    assert laws.square_root_learning_rate(0.001, 256, 4096) == pytest.approx(0.004)
+    assert laws.square_root_learning_rate(0.1, 8, np.array([8, 32])) == pytest.approx([0.1, 0.2])
+    with pytest.raises(ValueError, match="base_lr must be above 0"):
+        laws.square_root_learning_rate(0, 8, 16)
 
 
 @pytest.mark.parametrize(

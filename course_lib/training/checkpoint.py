@@ -40,10 +40,11 @@ class Position(NamedTuple):
     step: int
 
 
-def save(folder, model, optimizer, *, epoch, step):
+def save(folder, model, optimizer, *, epoch, step, **more):
     """Write a new checkpoint to `folder`; every rank calls it, rank 0 writes. Returns its path on rank 0.
 
-    epoch, step: of the step to be done next. A module wrapped by DDP is saved without its wrapper.
+    epoch, step: of the step to be done next. more: to be kept along, of tensors, numbers and strings. A
+    module wrapped by DDP is saved without its wrapper.
     """
     epoch, step = whole_number("epoch", epoch, 0), whole_number("step", step, 0)
     generators = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
@@ -51,6 +52,7 @@ def save(folder, model, optimizer, *, epoch, step):
     if generators is None:
         return None
     state = {
+        **more,
         "world_size": len(generators),
         "epoch": epoch,
         "step": step,
@@ -116,6 +118,15 @@ def read(path, world_size):
             f"with {state['world_size']}, for each has its share of the data and its own random numbers"
         )
     return state
+
+
+def expect_config(path, state, config):
+    """Raise CheckpointError, which names what differs, unless the dict `config` was saved as config=…."""
+    saved = state.get("config", {})
+    differs = sorted(name for name in saved.keys() | config if saved.get(name) != config.get(name))
+    if differs:
+        listed = ", ".join(f"{name}={saved.get(name)!r} (here {config.get(name)!r})" for name in differs)
+        raise CheckpointError(f"{path} is of another run, with {listed}: choose another folder")
 
 
 def _check_bytes(path):

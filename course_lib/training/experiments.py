@@ -1,0 +1,60 @@
+"""Sweeps over the batch at equal epochs: how should the learning rate follow?"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from course_lib import laws
+from course_lib.arguments import one_of
+from course_lib.digits import CLASSES
+from course_lib.training.digits import DigitsConfig, digits_worker
+from course_lib.training.sweep import train_each
+
+RULES = {
+    "constant": lambda base_lr, base_batch, batch: base_lr,
+    "square root": laws.square_root_learning_rate,
+    "linear": laws.scaled_learning_rate,
+}
+SGD = DigitsConfig(batch=8, lr=0.2, decay_epochs=3)
+WARMED_UP = replace(SGD, warmup_epochs=3)
+ADAM = DigitsConfig(batch=8, lr=0.008, optimizer="adam", decay_epochs=3)
+GUESSING = math.log(CLASSES)  # loss of a network that gives every class the same chance
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Runs over batches and seeds, at equal epochs.
+
+    batches, rates: (B,). losses, in the end on all training data, and accuracies, held out: (B, seeds).
+    """
+
+    batches: np.ndarray
+    rates: np.ndarray
+    losses: np.ndarray
+    accuracies: np.ndarray
+
+    @property
+    def failed(self):
+        """(B, seeds): True where a run ends no better than one that guesses, or at NaN."""
+        return ~(self.losses < GUESSING)
+
+
+def scaled(config, batch, rule="linear"):
+    """`config` at another batch, its learning rate scaled by one of RULES."""
+    lr = RULES[one_of("rule", rule, tuple(RULES))](config.lr, config.batch, batch)
+    return replace(config, batch=batch, lr=lr)
+
+
+def sweep(config, batches, rule="linear", seeds=(0, 1, 2), ranks=2):
+    """Train digits with `config` scaled to each batch by `rule`, for each seed; returns a Sweep."""
+    configs = [scaled(config, batch, rule) for batch in batches]
+    workers = [digits_worker(replace(each, seed=seed)) for each in configs for seed in seeds]
+    results = train_each(workers, ranks)
+    shape = len(configs), len(seeds)
+    return Sweep(
+        np.array([each.batch for each in configs]),
+        np.array([each.lr for each in configs]),
+        np.array([result.training_loss for result in results]).reshape(shape),
+        np.array([result.accuracy for result in results]).reshape(shape),
+    )

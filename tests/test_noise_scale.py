@@ -1,0 +1,84 @@
+"""Gradient noise scale: where the truth is known, and on digits."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from course_lib import RankError, launch
+from course_lib.training import digits_worker
+from course_lib.training.experiments import SGD
+from course_lib.training.noise_scale import LocalGradients, NoiseScale, noise_scale, noise_scales
+
+
+def drawn(batch, workers, repeats, p=40, sigma=3.0, seed=0):
+    """(gradients, |G|², tr Σ): means of `batch` samples around a known gradient."""
+    rng = np.random.default_rng(seed)
+    true = rng.normal(size=p)
+    noise = rng.normal(size=(repeats, workers, p)) * sigma / batch**0.5
+    return true + noise, float(true @ true), p * sigma**2
+
+
+@pytest.mark.parametrize(("batch", "workers"), [(1, 2), (8, 4), (100, 16)])
+def test_the_truth_is_found(batch, workers):
+    gradients, squared_norm, variance = drawn(batch, workers, 20_000 // workers)
+    found = noise_scale(gradients, batch)
+    assert found.squared_norm == pytest.approx(squared_norm, rel=0.05)
+    assert found.variance == pytest.approx(variance, rel=0.05)
+    assert found.samples == pytest.approx(variance / squared_norm, rel=0.1)
+
+
+def test_both_are_unbiased_in_a_single_measurement():
+    gradients, squared_norm, variance = drawn(4, 2, 4000)
+    single = [noise_scale(each, 4) for each in gradients]
+    for values, truth in (
+        ([each.squared_norm for each in single], squared_norm),
+        ([each.variance for each in single], variance),
+    ):
+        assert abs(np.mean(values) - truth) < 4 * np.std(values) / len(values) ** 0.5
+        assert np.std(values) > 0
+
+
+def test_by_hand():
+    assert noise_scale([[3.0, 1.0], [1.0, 3.0]], batch=1) == NoiseScale(6.0, 4.0)
+    same = noise_scale(np.ones((3, 5)), batch=2)
+    assert (same.squared_norm, same.variance, same.samples) == (5, 0, 0)
+    assert noise_scale([[1.0], [-1.0]], 1).samples == math.inf  # |G|² is estimated below 0
+
+
+@pytest.mark.parametrize(
+    ("gradients", "batch", "says"),
+    [
+        (np.ones(5), 1, r"at least 2 workers; got \(5,\)"),
+        (np.ones((1, 5)), 1, r"at least 2 workers; got \(1, 5\)"),
+        (np.ones((2, 0)), 1, r"got \(2, 0\)"),
+        ([[np.nan], [1.0]], 1, "finite"),
+        (np.ones((2, 5)), 0, "batch must be"),
+    ],
+)
+def test_bad_input(gradients, batch, says):
+    with pytest.raises(ValueError, match=says):
+        noise_scale(gradients, batch)
+
+
+def test_on_digits_it_grows_as_the_loss_falls():
+    watch = LocalGradients(batch=16, repeats=48)
+    config = replace(SGD, epochs=6, batch=16)
+    results = launch(digits_worker(config, watch=watch), 2, threads=1).values
+    gradients = [result.watched for result in results]
+    assert gradients[0][0].shape == (48, 64 * 32 + 32 + 32 * 32 + 32 + 32 * 10 + 10)
+    assert not np.allclose(gradients[0][0], gradients[1][0])  # each rank's are its own
+    scales = noise_scales(results, batch=16)
+    assert len(scales) == 7
+    assert 5 < scales[0].samples < 60
+    assert 1 / np.mean([1 / each.samples for each in scales[3:]]) > 2 * scales[0].samples
+    # The mean over both ranks and all repeats is the gradient of all 1,536 samples.
+    whole = np.mean([each[0] for each in gradients], axis=(0, 1))
+    assert whole @ whole == pytest.approx(scales[0].squared_norm + scales[0].variance / 1536, rel=0.3)
+
+
+def test_more_samples_than_there_are():
+    worker = digits_worker(replace(SGD, steps=1), watch=LocalGradients(batch=64, repeats=13))
+    with pytest.raises(RankError, match="need 1,664 samples, but there are 1,536"):
+        launch(worker, 2)
