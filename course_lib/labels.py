@@ -689,6 +689,17 @@ LABELS = {
     "the end of them, when the run lets it fall",
     "ch7_rate_rough": "The rate of {top:.3g} is {times:.3g} times the old one, and the loss jumps about: "
     "stay below, or raise it more slowly",
+    # clicks
+    "clicks_table_compression": "gradients sent",
+    "clicks_table_auc": "AUC",
+    "clicks_table_payload": "payload, kB a step",
+    "clicks_table_wire": "wire, kB a step, K = {ranks}",
+    "clicks_table_saved": "saved",
+    "clicks_table_None": "float32",
+    "clicks_table_fp16": "fp16",
+    "clicks_table_int8": "int8",
+    "clicks_table_top_k": "top-k 20 %",
+    "clicks_table_best": "best possible",
 }
 
 
