@@ -57,7 +57,7 @@ class History:
         return np.where(np.isnan(losses), np.inf, losses)
 
     def reached(self, problem, below):
-        """A Reached: what it took until the loss was under `below` for good; None if it does not end there."""
+        """A Reached: what it took until the loss was under `below` for good; None if it never was."""
         above = np.flatnonzero(self.losses(problem) >= below)
         updates = int(above[-1]) + 1 if len(above) else 0
         if updates > len(self):
