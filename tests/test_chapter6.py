@@ -156,7 +156,9 @@ def frame(comm, theta, rate, updates):
     for worker in range(1, comm.size):
         comm.send(theta, to=worker)
         read[worker] = 0
-    raise NotImplementedError
+    for _version in range(updates):
+        raise NotImplementedError
+    return theta, []
 
 
 def half_done(comm, theta, rate, updates):
@@ -164,6 +166,21 @@ def half_done(comm, theta, rate, updates):
         comm.send(theta, to=worker)
     comm.recv_any()
     raise NotImplementedError
+
+
+def swapped(comm, theta, rate, updates):
+    read = dict.fromkeys(range(1, comm.size), 0)
+    for worker in read:
+        comm.send(theta, to=worker)
+    gradient, worker = comm.recv_any()
+    return theta, [0 - read[worker]]
+
+
+def swapped_answer(comm, theta, rate, updates):
+    for worker in range(1, comm.size):
+        comm.send(theta, to=worker)
+    gradient, worker = comm.recv_any()
+    comm.send(theta - rate * gradient, to=worker)
 
 
 def of_random(numbers):
@@ -213,6 +230,8 @@ def test_servers_pass(right):
         (in_turn, "comm.recv_any() takes whoever comes first"),
         (stops_too_early, "worker 1 was told to stop before the last update"),
         (half_done, "raise NotImplementedError is still there"),
+        (swapped, "recv_any returns two things: first the source, then the array"),
+        (swapped_answer, "the server sent to an array. recv_any returns two things"),
         (
             lambda comm, theta, rate, updates: comm.recv_any(),
             "worker 1 stands idle: send everybody the start",
@@ -271,7 +290,7 @@ def test_right_shares_pass():
         (lambda s, n: [n // len(s) + (i < n % len(s)) for i in range(len(s))], "All shares are equal"),
         (proportional(lambda s: s), "a share grows with speed"),
         (proportional(lambda s: 1 / s), "whoever would be done with it first"),
-        (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "samples, not"),
+        (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "rounding each share alone"),
         (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
         (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
         (lambda s, n: n, "one number for each worker"),
