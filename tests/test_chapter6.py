@@ -441,6 +441,8 @@ def test_on_a_slow_link_the_servers_port_sets_the_pace(workers):
     assert round_seconds(sync, workers) == pytest.approx(1 + 2 * (workers - 1) / workers * 0.3, rel=0.01)
     assert round_seconds(late, workers) == pytest.approx(max(1.6, 0.3 * workers), rel=0.01)
     assert late.staleness[4 * workers :].mean() == pytest.approx(workers - 1, rel=0.02)
+    served = train(backup(DIGITS, 20, 1.0, extra=0, batch=8, times=1.0), workers + 1, link)
+    assert round_seconds(served, workers) == pytest.approx(1.3 + 0.3 * workers, rel=0.01)
 
 
 def test_shares_sized_to_speed_shorten_the_step_and_change_nothing_else():
