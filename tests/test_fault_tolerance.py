@@ -10,7 +10,7 @@ from processes_helper import until, write_script
 
 from course_lib.pictures.recovery import recovery_timeline
 from course_lib.training.job_log import Event, JobLog, read_log
-from course_lib.training.recovery import JobRun, Recovery, recovery
+from course_lib.training.recovery import JobRun, Recovery, recovery, run_job
 
 SCRIPT = Path(__file__).resolve().parents[1] / "notebooks" / "fault_tolerance" / "train.py"
 STEPS, KILLED, SAVED = 18, 10, 8  # of the script; checkpoints after every 4 steps
@@ -106,6 +106,15 @@ def test_a_job_that_fails_shows_what_it_printed(tmp_path):
 def test_bad_arguments_start_nothing(options, error, message):
     with pytest.raises(error, match=message):
         recovery(**{"script": SCRIPT, **options})
+
+
+@pytest.mark.parametrize(
+    ("kill", "message"),
+    [((2, 0), "kill_rank must be a whole number from 0 to 1; got 2"), ((0, -1), "kill_step .* got -1")],
+)
+def test_an_accident_that_cannot_be_starts_nothing(kill, message):
+    with pytest.raises(ValueError, match=message):
+        run_job(SCRIPT, kill=kill)
 
 
 # The log

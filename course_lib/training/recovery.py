@@ -70,29 +70,49 @@ class Recovery:
         return len({*self.undisturbed.digests, *self.disturbed.digests}) == 1
 
 
-def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
-    """Run `script` twice at the same time under torchrun, once with a rank killed, and return a Recovery.
+def run_job(script, *, ranks=2, kill=None, timeout=120):
+    """Run `script` under torchrun and return its JobRun; kill: (rank, step) of an accident, or None.
 
     The script takes --folder and --kill RANK STEP, and logs as notebooks/fault_tolerance/train.py does.
-    timeout: seconds for both. Raises RuntimeError for a job that fails, TimeoutError for one that takes too
-    long; no process outlives the call.
+    timeout: seconds. Raises RuntimeError for a job that fails, TimeoutError for one that takes too long; no
+    process outlives the call.
     """
+    (job,) = _run(script, ranks, [kill], timeout)
+    return job
+
+
+def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
+    """Run `script` twice at the same time, as `run_job` does, once with a rank killed; returns a Recovery.
+
+    timeout: seconds for both.
+    """
+    return Recovery(*_run(script, ranks, [None, (kill_rank, kill_step)], timeout))
+
+
+def _run(script, ranks, kills, timeout):
+    """A JobRun for each of `kills`, all at the same time."""
     script = Path(script).resolve()
     if not script.is_file():
         raise FileNotFoundError(f"there is no script {script}")
     ranks = whole_number("ranks", ranks, 1)
-    kill_rank = whole_number("kill_rank", kill_rank, 0, ranks - 1)
-    kill = ("--kill", kill_rank, whole_number("kill_step", kill_step, 0))
+    options = [_kill_options(kill, ranks) for kill in kills]
     end = time.monotonic() + real_number("timeout", timeout, inclusive=False)
     with tempfile.TemporaryDirectory(prefix="course_lib-recovery-") as folder:
         jobs = []
         try:
-            for name, options in (("undisturbed", ()), ("disturbed", kill)):
-                jobs.append(_Job(script, ranks, Path(folder) / name, options))
-            return Recovery(*(job.result(end) for job in jobs))
+            for number, each in enumerate(options):
+                jobs.append(_Job(script, ranks, Path(folder) / str(number), each))
+            return [job.result(end) for job in jobs]
         finally:
             for job in jobs:
                 job.stop()
+
+
+def _kill_options(kill, ranks):
+    if kill is None:
+        return ()
+    rank, step = kill
+    return "--kill", whole_number("kill_rank", rank, 0, ranks - 1), whole_number("kill_step", step, 0)
 
 
 class _Job:
