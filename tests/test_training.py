@@ -331,10 +331,20 @@ def test_each_trains_alone_the_same_on_any_number_of_ranks():
     one, two = (train_each(workers, ranks) for ranks in (1, 2))
     digests = [result.digest for result in one]
     assert digests == [result.digest for result in two]
-    assert one[0] is one[2] and len(set(digests)) == 3  # equal ones are trained once
+    assert one[0] == one[2] and len(set(digests)) == 3
     torch.set_num_threads(1)
     assert digests[0] == workers[0].alone().digest
     assert train_each([]) == []
+
+
+def test_equal_ones_are_trained_once(tmp_path):
+    def note(progress):
+        with open(tmp_path / "looks", "a") as file:
+            file.write(".")
+
+    worker = digits_worker(DigitsConfig(batch=512, epochs=1), watch=note)
+    first, again = train_each([worker, worker])
+    assert first == again and (tmp_path / "looks").read_text() == ".."  # before the epoch, and after it
 
 
 def test_a_sweep_is_shared_out_evenly():
