@@ -460,8 +460,8 @@ LABELS = {
     "ch7_float32_ring": "float32 ring",
     "ch7_wire_axis": "sent by each worker (float32 ring = 1)",
     "ch7_wire_title": "By all-gather the saving shrinks with K; by ring it stays",
-    "ch7_wire_alt": "Bytes that each worker sends, as a multiple of the float32 ring's, against the number of "
-    "workers. Points, counted from messages, lie on the lines of theory: level for rings, rising for "
+    "ch7_wire_alt": "Bytes that each worker sends, as a multiple of the float32 ring's, against the number "
+    "of workers. Points, counted from messages, lie on the lines of theory: level for rings, rising for "
     "all-gathers. At {most} workers: {listed}.",
     "ch7_link_axis": "bandwidth of the link (bytes/s)",
     "ch7_step_axis": "time of a step (float32 ring = 1)",
@@ -489,12 +489,12 @@ LABELS = {
     "ch7_end_axis": "training loss at the end (nats)",
     "ch7_fails_from": "{name} fails from a batch of {batch} on",
     "ch7_never_fails": "No run fails; least loss at {batch}: {name}",
-    "ch7_batch_alt": "Loss at the end of training against the batch, both axes logarithmic, a point for each run "
-    "and a line through the middle ones; a dotted line at the loss of guessing. Middle losses: {listed}.",
+    "ch7_batch_alt": "Loss at the end of training against the batch, both axes logarithmic, a point for each "
+    "run and a line through the middle ones; a dotted line at the loss of guessing. Middle losses: {listed}.",
     "ch7_epoch_axis": "mean loss of the pass (nats)",
     "ch7_epoch_title": "Runs that learn: {listed}",
-    "ch7_epoch_alt": "Mean loss of each pass over the data, logarithmic, a line for each run; a dotted line at "
-    "the loss of guessing. In the last pass: {listed}.",
+    "ch7_epoch_alt": "Mean loss of each pass over the data, logarithmic, a line for each run; a dotted line "
+    "at the loss of guessing. In the last pass: {listed}.",
     # synchronous against asynchronous, the widget
     "way_synchronous": "synchronous",
     "way_asynchronous": "asynchronous",

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from course_lib import launch, laws, simulate
+from course_lib import Link, launch, laws, simulate
 from course_lib.compression import (
     ErrorFeedback,
     TopK,
@@ -141,7 +141,11 @@ def test_what_top_1_lets_through_points_the_wrong_way():
 
 
 def test_an_arrow_from_without_to_with_feedback():
-    shown = {("float32", False): (2e6, 0.2, 0.9), ("sign", False): (1e5, 1.5, 0.5), ("sign", True): (1e5, 0.3, 0.9)}
+    shown = {
+        ("float32", False): (2e6, 0.2, 0.9),
+        ("sign", False): (1e5, 1.5, 0.5),
+        ("sign", True): (1e5, 0.3, 0.9),
+    }
     picture = loss_for_bytes(shown)
     assert is_whole(picture)
     assert picture.alt.endswith("float32: 2 MB, 0.20; sign: 100 kB, 1.50 without feedback, 0.30 with it.")
@@ -152,13 +156,12 @@ def test_an_arrow_from_without_to_with_feedback():
 
 
 def test_overlap_saves_as_much_beside_a_straggler():
-    from course_lib import Link
-
     def seconds(bucket_bytes, speeds):
         worker = backward_with_buckets([50_000] * 48, [0.0005] * 48, bucket_bytes)
         return simulate(worker, 4, link=Link(100e-6, 250e6), speeds=speeds).seconds
 
     equal, slow = [1, 1, 1, 1], [1, 1, 1, 0.5]
-    assert seconds(2_400_000, equal) == pytest.approx(0.039) and seconds(150_000, equal) == pytest.approx(0.0255)
+    assert seconds(2_400_000, equal) == pytest.approx(0.039)
+    assert seconds(150_000, equal) == pytest.approx(0.0255)
     assert seconds(2_400_000, slow) - seconds(150_000, slow) == pytest.approx(0.0135)
     assert seconds(150_000, slow) - seconds(150_000, equal) == pytest.approx(0.024)

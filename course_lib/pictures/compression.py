@@ -1,4 +1,4 @@
-"""Pictures of compressed gradients: bytes on the wire, steps on links, what top-1 loses, loss for its bytes."""
+"""Pictures of compressed gradients: bytes on the wire, steps on links, what top-1 loses, loss for bytes."""
 
 import numpy as np
 
@@ -54,17 +54,24 @@ def step_on_links(bandwidths, laws, points, plain):
         axes.legend(fontsize=10)
         ends = [
             label(
-                "ch7_link_alt_one", name=name, slow=seconds[0] / laws[plain][0], fast=seconds[-1] / laws[plain][-1]
+                "ch7_link_alt_one",
+                name=name,
+                slow=seconds[0] / laws[plain][0],
+                fast=seconds[-1] / laws[plain][-1],
             )
             for name, seconds in laws.items()
             if name != plain
         ]
-        words = {"slow": bandwidth_text(bandwidths[0]), "fast": bandwidth_text(bandwidths[-1]), "listed": "; ".join(ends)}
+        words = {
+            "slow": bandwidth_text(bandwidths[0]),
+            "fast": bandwidth_text(bandwidths[-1]),
+            "listed": "; ".join(ends),
+        }
         return Picture(figure, label("ch7_link_alt", **words))
 
 
 def distances(paths, growth):
-    """Distance from the minimum against step, {name: (steps + 1,)}; the first one beside its law, a growth a step."""
+    """Distance from the minimum against step: {name: (steps + 1,)}; growth: in a step, of the first's law."""
     with styled():
         figure, axes = new_figure()
         first, *_ = paths.values()
@@ -99,7 +106,9 @@ def loss_for_bytes(ends):
         axes.margins(x=0.12)
         axes.set_title(label("ch7_sent_title"))
         axes.legend()
-        return Picture(figure, label("ch7_sent_alt", listed="; ".join(_in_words(name, ends) for name in names)))
+        return Picture(
+            figure, label("ch7_sent_alt", listed="; ".join(_in_words(name, ends) for name in names))
+        )
 
 
 def _draw_ends(axes, number, name, without, owed):

@@ -21,7 +21,9 @@ def loss_against_batch(sweeps, guessing):
             places = np.repeat(sweep.batches, sweep.losses.shape[1])
             style = {"color": rank_colour(number), "marker": MARKS[number], "markersize": 6}
             middle = np.median(sweep.losses, axis=1)
-            axes.plot(sweep.batches, middle, LINES[number], color=style["color"], linewidth=1.2, label="_" + name)
+            axes.plot(
+                sweep.batches, middle, LINES[number], color=style["color"], linewidth=1.2, label="_" + name
+            )
             axes.plot(places, sweep.losses.ravel(), linestyle="", fillstyle="none", label="_" + name, **style)
             axes.plot([], [], linestyle=LINES[number], fillstyle="none", label=name, **style)
         axes.axhline(guessing, color=THEORY, linestyle=":", label=label("ch7_guessing"))
@@ -68,7 +70,10 @@ def loss_by_epoch(runs, epochs, guessing):
         axes.axhline(guessing, color=THEORY, linestyle=":", label=label("ch7_guessing"))
         axes.set(yscale="log", xlabel=label("epoch"), ylabel=label("ch7_epoch_axis"))
         axes.set_xticks(range(1, epochs + 1))
-        last = {name: np.array(of_runs)[:, -len(of_runs[0]) // epochs :].mean(axis=1) for name, of_runs in runs.items()}
+        last = {
+            name: np.array(of_runs)[:, -len(of_runs[0]) // epochs :].mean(axis=1)
+            for name, of_runs in runs.items()
+        }
         counts = {name: f"{int(np.sum(ends < guessing))}/{len(ends)}" for name, ends in last.items()}
         listed = "; ".join(f"{name}: {count}" for name, count in counts.items())
         axes.set_title(label("ch7_epoch_title", listed=listed))
