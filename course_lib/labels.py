@@ -667,7 +667,7 @@ LABELS = {
     "ch6_real_of": "{name}, real: mean {mean:.1f}",
     "ch6_staleness": "staleness of an update (updates)",
     "ch6_share": "share of these workers' updates",
-    "ch6_shares_title": "The fast are {low:.0f} updates late, the slow one {high:.0f}",
+    "ch6_shares_title": "Simulated: the fast {low:.0f} updates late, the slow one {high:.0f}",
     "ch6_shares_alt": "Share of the updates of each staleness; bars are simulated, points a real run. "
     "Simulated, {listed}.",
     "ch6_slack": "slack s (steps)",
@@ -690,8 +690,8 @@ LABELS = {
     "ch6_fates_alt": "Distance from the minimum against updates, on a logarithmic axis. Largest of the last "
     "50 updates, {listed}.",
     "ch6_target": "target",
-    "ch6_loss": "loss (nats)",
-    "ch6_axes_title": "Alike by gradients, apart by seconds",
+    "ch6_loss": "loss",
+    "ch6_axes_title": "Sync at η, async at η/K: alike by gradients only",
     "ch6_axes_alt": "Three panels of the loss on a logarithmic axis: against updates, against gradients "
     "used, against seconds. Until the loss is under {target:g}: {listed}.",
     "ch6_never": "{name} never",
@@ -729,6 +729,17 @@ LABELS = {
     "the end of them, when the run lets it fall",
     "ch7_rate_rough": "The rate of {top:.3g} is {times:.3g} times the old one, and the loss jumps about: "
     "stay below, or raise it more slowly",
+    # clicks
+    "clicks_table_compression": "gradients sent",
+    "clicks_table_auc": "AUC",
+    "clicks_table_payload": "payload, kB a step",
+    "clicks_table_wire": "wire, kB a step, K = {ranks}",
+    "clicks_table_saved": "saved",
+    "clicks_table_None": "float32",
+    "clicks_table_fp16": "fp16",
+    "clicks_table_int8": "int8",
+    "clicks_table_top_k": "top-k 20 %",
+    "clicks_table_best": "best possible",
 }
 
 

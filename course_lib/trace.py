@@ -82,6 +82,11 @@ class Trace:
         rows = zip(_MESSAGE_ROW.iter_unpack(self._messages), self.stop, strict=True)
         return tuple(sorted((Message(*row, stop) for row, stop in rows), key=lambda message: message.start))
 
+    def computing(self):
+        """(rank, start, stop) of each call of compute, by its end; a tenth of the work of `spans`."""
+        code = _CODES["compute"]
+        return [row[:1] + row[2:4] for row in _CALL_ROW.iter_unpack(self._calls) if row[1] == code]
+
     def spans(self):
         """All spans in order of start, then rank, with waits and computing told apart by one rule.
 

@@ -58,6 +58,6 @@ def start_script(path, **options):
 def run_script(path, **options):
     """Run a script to its end and return its output."""
     process = start_script(path, **options)
-    printed, _ = process.communicate(timeout=60)
+    printed, _ = process.communicate(timeout=100)
     assert process.returncode == 0, printed
     return printed

@@ -12,6 +12,7 @@ from course_lib.pictures import staleness as stale_pictures
 from course_lib.pictures import waiting
 from course_lib.sgd import (
     ComputeTimes,
+    History,
     Reached,
     asynchronous,
     backup,
@@ -155,7 +156,9 @@ def frame(comm, theta, rate, updates):
     for worker in range(1, comm.size):
         comm.send(theta, to=worker)
         read[worker] = 0
-    raise NotImplementedError
+    for _version in range(updates):
+        raise NotImplementedError
+    return theta, []
 
 
 def half_done(comm, theta, rate, updates):
@@ -163,6 +166,21 @@ def half_done(comm, theta, rate, updates):
         comm.send(theta, to=worker)
     comm.recv_any()
     raise NotImplementedError
+
+
+def swapped(comm, theta, rate, updates):
+    read = dict.fromkeys(range(1, comm.size), 0)
+    for worker in read:
+        comm.send(theta, to=worker)
+    gradient, worker = comm.recv_any()
+    return theta, [0 - read[worker]]
+
+
+def swapped_answer(comm, theta, rate, updates):
+    for worker in range(1, comm.size):
+        comm.send(theta, to=worker)
+    gradient, worker = comm.recv_any()
+    comm.send(theta - rate * gradient, to=worker)
 
 
 def of_random(numbers):
@@ -212,6 +230,8 @@ def test_servers_pass(right):
         (in_turn, "comm.recv_any() takes whoever comes first"),
         (stops_too_early, "worker 1 was told to stop before the last update"),
         (half_done, "raise NotImplementedError is still there"),
+        (swapped, "recv_any returns two things: first the source, then the array"),
+        (swapped_answer, "the server sent to an array. recv_any returns two things"),
         (
             lambda comm, theta, rate, updates: comm.recv_any(),
             "worker 1 stands idle: send everybody the start",
@@ -270,7 +290,7 @@ def test_right_shares_pass():
         (lambda s, n: [n // len(s) + (i < n % len(s)) for i in range(len(s))], "All shares are equal"),
         (proportional(lambda s: s), "a share grows with speed"),
         (proportional(lambda s: 1 / s), "whoever would be done with it first"),
-        (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "samples, not"),
+        (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "rounding each share alone"),
         (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
         (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
         (lambda s, n: n, "one number for each worker"),
@@ -354,9 +374,9 @@ def test_at_eta_over_k_async_uses_as_many_gradients_and_saves_the_barrier(kind, 
     given = {"batch": 8, "times": ComputeTimes(kind, seed=3)}
     sync = train(synchronous(DIGITS, 45, 1.0, **given), 8).reached(DIGITS, 0.5)
     late = train(asynchronous(DIGITS, 360, 1 / 8, **given), 9).reached(DIGITS, 0.5)
-    assert late.gradients == pytest.approx(sync.gradients, rel=0.05)
-    assert late.updates == pytest.approx(8 * sync.updates, rel=0.05)
-    assert sync.seconds / late.seconds == pytest.approx(saved, rel=0.1)
+    assert late.gradients == pytest.approx(sync.gradients, rel=0.15)
+    assert late.updates == pytest.approx(8 * sync.updates, rel=0.15)
+    assert sync.seconds / late.seconds == pytest.approx(saved, rel=0.15)
 
 
 def test_with_constant_times_sync_wins_at_the_best_rate_of_each():
@@ -370,13 +390,16 @@ def test_with_constant_times_sync_wins_at_the_best_rate_of_each():
     assert 1.2 * sync < late
 
 
-def test_at_the_same_rate_constant_times_diverge_and_exponential_ones_do_not():
-    ends = {
-        kind: abs(train(asynchronous(quadratic(), 600, 0.3, times=ComputeTimes(kind, seed=1)), 9).theta[0])
-        for kind in ("constant", "exponential")
-    }
-    assert ends["constant"] > 1e6 and ends["exponential"] < 1e-6
-    assert train(synchronous(quadratic(), 75, 0.3), 8).theta[0] < 1e-6
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_at_one_rate_constant_times_diverge_and_random_ones_do_not(seed):
+    def end(kind):
+        times = ComputeTimes(kind, spread=0.5, seed=seed)
+        path = train(asynchronous(quadratic(), 600, 0.24, times=times), 9).parameters[-50:, 0]
+        return np.abs(path).max()
+
+    assert end("constant") > 1e3 and end("lognormal") < 1e-3 and end("exponential") < 1e-8
+    sync = train(synchronous(quadratic(), 75, 8 * 0.24), 8)  # the same weight for each gradient
+    assert abs(sync.theta[0]) < 0.01
 
 
 def test_async_can_diverge_even_at_eta_over_k_where_sync_converges():
@@ -418,6 +441,8 @@ def test_on_a_slow_link_the_servers_port_sets_the_pace(workers):
     assert round_seconds(sync, workers) == pytest.approx(1 + 2 * (workers - 1) / workers * 0.3, rel=0.01)
     assert round_seconds(late, workers) == pytest.approx(max(1.6, 0.3 * workers), rel=0.01)
     assert late.staleness[4 * workers :].mean() == pytest.approx(workers - 1, rel=0.02)
+    served = train(backup(DIGITS, 20, 1.0, extra=0, batch=8, times=1.0), workers + 1, link)
+    assert round_seconds(served, workers) == pytest.approx(1.3 + 0.3 * workers, rel=0.01)
 
 
 def test_shares_sized_to_speed_shorten_the_step_and_change_nothing_else():
@@ -486,6 +511,17 @@ def test_what_it_took_to_reach_a_loss():
     assert history.reached(quadratic(), 0.1) == Reached(updates=2, gradients=6, seconds=4.0)
     assert history.reached(quadratic(), 0.6) == Reached(0, 0, 0.0)
     assert history.reached(quadratic(), 0.001) is None
+
+
+def test_a_loss_is_reached_for_good():
+    dips = np.array([[1.0], [0.1], [1.0], [0.2], [0.1], [0.1]])  # losses: half of the squares
+    history = History(np.arange(1.0, 6), np.ones(5, int), np.zeros(5, int), np.arange(1, 6), dips)
+    assert history.reached(quadratic(), 0.1) == Reached(updates=3, gradients=3, seconds=3.0)
+    assert history.reached(quadratic(), 0.01) == Reached(updates=4, gradients=4, seconds=4.0)
+    for last in (1.0, np.nan):
+        path = np.array([[1.0], [0.1], [last]])
+        over = History(history.seconds[:2], *[np.arange(1, 3)] * 3, path)
+        assert over.reached(quadratic(), 0.1) is None
 
 
 # --- pictures

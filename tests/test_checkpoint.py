@@ -227,7 +227,7 @@ def test_a_file_that_is_there_stays(path):
     foreign.write_text("mine")
     for taken in (path, foreign):
         before = taken.read_bytes()
-        with pytest.raises(FileExistsError, match="a checkpoint never replaces a file"):
+        with pytest.raises(FileExistsError, match="no file is ever replaced"):
             checkpoint.write(taken, state())
         assert taken.read_bytes() == before
 

@@ -482,7 +482,7 @@ def test_the_kernel_is_killed(tmp_path):
     environment = {**os.environ, "TMPDIR": str(folder)}
     process = start_script(write_script(tmp_path, KILLED), cwd=tmp_path, env=environment)
     pids = [tmp_path / f"pid-{rank}" for rank in range(3)]
-    assert until(lambda: all(path.exists() and path.read_text() for path in pids), 30)
+    assert until(lambda: all(path.exists() and path.read_text() for path in pids), 60)
     below = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
@@ -645,6 +645,26 @@ def test_no_home_and_odd_paths(tmp_path):
     assert [path.name for path in folder.iterdir()] == ["实验 1.py"]
     environment |= {"HOME": "/proc/self", "TMPDIR": str(folder / "missing")}
     assert run_script(script, cwd=folder, env=environment) == f"好\n好\n{folder}\n"
+
+
+def test_a_long_path_for_temporary_files(tmp_path):
+    """A socket's path may have 107 bytes, and the fork server listens at one."""
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    script = write_script(
+        tmp_path,
+        """
+        import os
+        from course_lib import launch
+        from course_lib.processes import server
+
+        print(launch(lambda comm: comm.rank, 2).values)
+        print(os.path.dirname(server._server._forkserver_address))
+        """,
+    )
+    values, used = run_script(script, env={**os.environ, "TMPDIR": str(folder)}).splitlines()
+    assert values == "[0, 1]" and used.startswith("/tmp/pymp-")
+    assert not os.path.exists(used) and not list(folder.iterdir())
 
 
 def test_a_full_folder_for_temporary_files(tmp_path):

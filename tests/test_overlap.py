@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 
 from course_lib import Link, launch, laws, simulate
+from course_lib.buckets import backward_with_buckets, backwards, make_buckets, sweep
 from course_lib.exercises.chapter7_buckets import (
     LAYER_BYTES,
     LAYER_SECONDS,
@@ -19,16 +20,7 @@ from course_lib.exercises.chapter7_buckets import (
     RANKS,
     check_bucket_size,
 )
-from course_lib.overlap import (
-    Backward,
-    Bucket,
-    SweepRow,
-    backward_with_buckets,
-    backwards,
-    make_buckets,
-    share_hidden,
-    sweep,
-)
+from course_lib.overlap import Backward, Bucket, SweepRow, share_hidden
 from course_lib.pictures.overlap import backward_timeline, bucket_sizes
 from course_lib.training.overlap import backward_of_events, bucket_sweep, traced_backward
 

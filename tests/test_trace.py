@@ -156,3 +156,14 @@ def test_labels_are_told_by_the_message_where_none_is_given():
 def test_repr_of_a_run():
     run = simulate(lambda comm: comm.all_reduce(np.zeros(200, np.uint8)), 2, link=SLOW)
     assert repr(run) == "Run(simulated: 2 ranks, 4 messages, 400 bytes, 4 s)"
+
+
+def test_computing_is_what_the_spans_say():
+    def worker(comm):
+        for turn in range(3):
+            comm.compute(1.0 + comm.rank * turn)
+            comm.all_reduce(np.ones(3))
+
+    run = simulate(worker, 3, link=SLOW)
+    spans = [(s.rank, s.start, s.stop) for s in run.spans if s.kind == "compute"]
+    assert len(spans) == 9 and sorted(run.trace.computing()) == sorted(spans)

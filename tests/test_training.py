@@ -22,7 +22,7 @@ from course_lib.training.schedule import gradual_warmup
 
 ONE = DigitsConfig(batch=64, lr=0.2, epochs=1)
 PRECISE = replace(ONE, lr=0.05, optimizer="momentum", dtype="float64", warmup_epochs=0.5)
-SHORT = DigitsConfig(batch=32, lr=0.02, optimizer="adam", epochs=4)
+SHORT = DigitsConfig(batch=32, lr=0.02, optimizer="adam", epochs=4, warmup_epochs=3, decay_epochs=0.5)
 
 
 class Marked:
@@ -64,7 +64,8 @@ def together(request):
 
 
 def test_the_loss_curve_of_k_ranks_is_the_large_batchs(alone, together):
-    for mine, big in zip(together[0][:3], alone[:3], strict=True):
+    plain, precise, accumulated, _ = together[0]
+    for mine, big in ((plain, alone[0]), (precise, alone[1]), (accumulated, alone[0]), (alone[2], alone[0])):
         assert len(mine.losses) == 1536 // 64
         assert mine.losses == pytest.approx(big.losses, abs=1e-5)
         assert mine.losses[-1] < mine.losses[0] / 2
@@ -190,6 +191,12 @@ def test_a_batch_beyond_the_data_says_how_many_are_needed():
         launch(digits_worker(DigitsConfig(batch=512, accumulation=2)), 2)
 
 
+def test_every_epoch_has_an_order_of_its_own():
+    losses = digits_worker(replace(ONE, epochs=2), rate=lambda epoch: 0).alone().losses
+    assert losses[:24] != losses[24:]
+    assert np.mean(losses[:24]) == pytest.approx(np.mean(losses[24:]), rel=1e-5)  # of the same samples
+
+
 def test_what_does_not_fill_a_batch_waits_for_another_epoch():
     result = digits_worker(DigitsConfig(batch=1000, epochs=3, lr=0.1)).alone()
     assert len(result.losses) == 3
@@ -232,10 +239,11 @@ def test_a_rate_of_ones_own():
 
 def test_watch_sees_the_loss_of_all_ranks():
     def look(progress):
-        return progress.epoch, progress.loss, progress.rank
+        return progress.epoch, progress.loss, progress.rank, torch.rand(1).item()
 
     first, second = launch(digits_worker(replace(ONE, batch=32, epochs=2), watch=look), 2).values
-    assert [epoch for epoch, _, _ in first.watched] == [0, 1, 2]
+    assert [look[0] for look in first.watched] == [0, 1, 2]
+    assert first.watched[0][3] != second.watched[0][3]  # each rank has random numbers of its own
     assert np.isnan(first.watched[0][1])
     assert first.watched[1][1] == second.watched[1][1] == pytest.approx(np.mean(first.losses[:24]))
     assert (first.watched[0][2], second.watched[0][2]) == (0, 1)
@@ -309,10 +317,10 @@ def test_attach_is_given_the_net_once():
     calls = []
 
     def worker(comm):
-        digits_worker(replace(ONE, batch=32, steps=5), attach=attach)(comm)
+        digits_worker(replace(ONE, batch=16, accumulation=2, steps=5), attach=attach)(comm)
         return calls
 
-    assert launch(worker, 2).values == [[0] * 5] * 2
+    assert launch(worker, 2).values == [[0] * 5] * 2  # once an update, whatever is accumulated before
 
 
 # Sweeps

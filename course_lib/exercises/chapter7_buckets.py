@@ -3,10 +3,10 @@
 from functools import cache
 
 from course_lib.arguments import real_number
+from course_lib.buckets import backward_with_buckets, backwards, sweep
 from course_lib.exercises.report import Report, checked, expect
 from course_lib.labels import label
 from course_lib.link import Link
-from course_lib.overlap import backward_with_buckets, backwards, sweep
 from course_lib.pictures.overlap import count_text
 from course_lib.pictures.wording import bytes_text, number_text, seconds_text
 from course_lib.simulation import simulate

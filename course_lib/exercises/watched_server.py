@@ -7,6 +7,7 @@ import numpy as np
 from course_lib.exercises.report import expect, real_array
 
 SERVER, RATE = 0, 0.125  # the rank that serves; the rate it is called with
+SWAPPED = "recv_any returns two things: first the source, then the array"
 
 
 class WatchedServer:
@@ -25,6 +26,7 @@ class WatchedServer:
         self._gradient = self._held = None  # the last one, and the parameters it was computed at
 
     def send(self, array, to):
+        self._expect(not isinstance(to, np.ndarray), f"the server sent to an array. {SWAPPED}")
         known = isinstance(to, Integral) and to in self._workers
         self._expect(known, f"the server sent to {to!r}; the workers are ranks 1 to {self.size - 1}")
         if np.size(array) == 0:

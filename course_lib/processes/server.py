@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from multiprocessing import context, reduction, spawn
 from multiprocessing.connection import wait
 
+from course_lib.processes.socket_folder import room_for_a_socket
+
 FORKS = sys.platform.startswith("linux")  # forking after torch is loaded is unsafe on macOS
 TICK = 0.05  # seconds between two calls of while_waiting
 pipe = multiprocessing.Pipe
@@ -60,7 +62,7 @@ if FORKS:
                 reduction.dump(process_obj, message)
             finally:
                 context.set_spawning_popen(None)
-            with _interrupts_blocked():
+            with _interrupts_blocked(), room_for_a_socket():
                 _server.ensure_running()
             self.sentinel, writer = _server.connect_to_new_process(self._fds)
             # The rank reads this pipe's other end to learn that its parent is gone.

@@ -57,12 +57,13 @@ class History:
         return np.where(np.isnan(losses), np.inf, losses)
 
     def reached(self, problem, below):
-        """A Reached: what it took until the loss was under `below` the first time; None if it never was."""
-        with may_diverge():
-            under = (number for number, theta in enumerate(self.parameters) if problem.loss(theta) < below)
-            updates = next(under, None)
+        """A Reached: what it took until the loss was under `below` for good; None if it never was."""
+        above = np.flatnonzero(self.losses(problem) >= below)
+        updates = int(above[-1]) + 1 if len(above) else 0
+        if updates > len(self):
+            return None
         if not updates:
-            return None if updates is None else Reached(0, 0, 0.0)
+            return Reached(0, 0, 0.0)
         return Reached(updates, int(self.gradients[updates - 1]), float(self.seconds[updates - 1]))
 
 

@@ -72,9 +72,8 @@ class Outcome:
 def lanes_of(run, first, late):
     """Outcome.lanes of a Run whose first worker is rank `first`; late: see History."""
     lanes = [[] for _ in run.values[first:]]
-    for span in run.spans:
-        if span.kind == "compute":
-            lanes[span.rank - first].append([span.start, span.stop, False])
+    for rank, start, stop in run.trace.computing():
+        lanes[rank - first].append([start, stop, False])
     for seconds, source in late:  # it was the last that its worker had finished by then
         lane = lanes[source - first]
         lane[bisect_right(lane, seconds, key=lambda bar: bar[1]) - 1][2] = True

@@ -8,18 +8,18 @@ at any moment leaves either the old state of the folder or the new one.
 import hashlib
 import os
 import pickle
-import random
 import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
 from course_lib.arguments import whole_number
+from course_lib.training.random_state import rng_state, set_rng_state
+from course_lib.training.whole_file import write_whole
 
 KEYS = ("world_size", "epoch", "step", "model", "optimizer", "rng")
 _NAME = "checkpoint-{:06d}.pt"
@@ -141,56 +141,8 @@ def _check_bytes(path):
 
 
 def write(path, state):
-    """Write `state` to a new file, all of it or nothing, and return the path.
-
-    Raises FileExistsError if there is a file of that name, whatever it is: nothing is ever replaced.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        raise FileExistsError(f"{path} exists; a checkpoint never replaces a file")
-    # In the same folder, for a rename is atomic only within one file system.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk, before the name says that it is there
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-    return path
-
-
-def _sync_folder(folder):
-    """The new name, too, on the disk; Windows knows no such call."""
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def rng_state():
-    """The state of this process's generators, made of tensors and plain numbers."""
-    name, keys, *rest = np.random.get_state()
-    state = {"torch": torch.get_rng_state(), "numpy": (name, keys.tolist(), *rest)}
-    if torch.cuda.is_available():
-        state["cuda"] = torch.cuda.get_rng_state()
-    return {**state, "python": random.getstate()}
-
-
-def set_rng_state(state):
-    """Go on with the random numbers where `rng_state` was taken."""
-    name, keys, *rest = state["numpy"]
-    np.random.set_state((name, np.array(keys, np.uint32), *rest))
-    torch.set_rng_state(state["torch"])
-    random.setstate(state["python"])
-    if "cuda" in state and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
+    """Write `state` to a new file, all of it or nothing, and return the path; see write_whole."""
+    return write_whole(path, lambda file: torch.save(state, file))
 
 
 def _files(folder):

@@ -11,7 +11,7 @@ from course_lib.arguments import real_number, whole_number
 from course_lib.overlap import Backward, Bucket, SweepRow, same_start, share_hidden
 
 WARM_UP = 3  # steps; DDP makes its final buckets after the first, until then all gradients are in one
-TRACED = 3  # rounds; reading a trace takes longer than the step
+TRACED = 2  # rounds; reading a trace takes longer than the step
 FLOAT, MB = 4, 2**20  # bytes; DDP counts in these MB
 WHOLE = "backward"  # the name of the whole pass among the profiler's events
 _QUIET = "99"  # severity; PyTorch 2.13's profiler announces its start and stop on stderr otherwise
@@ -34,7 +34,7 @@ def traced_backward(width=512, layers=12, batch=256, bucket_mb=1.0):
     return worker
 
 
-def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=384, layers=64, batch=32, rounds=7):
+def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=384, layers=64, batch=32, rounds=5):
     """A worker that runs the same MLP with each bucket_cap_mb in turn, `rounds` times; returns SweepRows.
 
     Each round takes one step of each, so that what else the machine does hits all alike; the first TRACED

@@ -96,7 +96,7 @@ def recovery(script, *, ranks=2, kill_rank=1, kill_step=10, timeout=120):
 
 
 class _Job:
-    """A job of torchrun in its own session."""
+    """A job of torchrun, started at once."""
 
     def __init__(self, script, ranks, folder, options):
         folder.mkdir()

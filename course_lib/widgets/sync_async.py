@@ -36,8 +36,8 @@ PRESETS = {
     "async_wins": {"kind": "lognormal", "slow": 4.0},
     "async_diverges": {
         "kind": "constant",
-        "rate": 0.3,
-        "rule": "same",
+        "rate": 1.92,  # below the 2 that synchronous SGD bears
+        "gradients": 600,
         "target": 0.02,
         "ways": ["synchronous", "asynchronous"],
     },
