@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from course_lib import Link, launch, laws, simulate
+from course_lib.buckets import backward_with_buckets
 from course_lib.compression import (
     ErrorFeedback,
     Int8,
@@ -17,7 +18,6 @@ from course_lib.compression import (
     three_functions,
     top_k,
 )
-from course_lib.buckets import backward_with_buckets
 from course_lib.pictures.compression import distances, loss_for_bytes, step_on_links, wire_bytes
 from course_lib.pictures.learning_rates import loss_against_batch, loss_by_epoch
 from course_lib.training import DigitsConfig, digits_worker
