@@ -455,6 +455,46 @@ LABELS = {
     "plan_gradients": "gradients",
     "plan_optimiser": "optimiser state",
     "plan_activations": "activations",
+    # chapter 7: pictures of compression, rates and links
+    "ch7_workers": "workers K",
+    "ch7_float32_ring": "float32 ring",
+    "ch7_wire_axis": "sent by each worker (float32 ring = 1)",
+    "ch7_wire_title": "By all-gather the saving shrinks with K; by ring it stays",
+    "ch7_wire_alt": "Bytes that each worker sends, as a multiple of the float32 ring's, against the number "
+    "of workers. Points, counted from messages, lie on the lines of theory: level for rings, rising for "
+    "all-gathers. At {most} workers: {listed}.",
+    "ch7_link_axis": "bandwidth of the link (bytes/s)",
+    "ch7_step_axis": "time of a step (float32 ring = 1)",
+    "ch7_link_title": "Fewer bytes on the wire shorten a step, on slow links only",
+    "ch7_link_alt": "Time of a step with compressed gradients, as a multiple of that with the float32 ring, "
+    "against the bandwidth of the link, logarithmic.{points} From {slow} to {fast}: {listed}.",
+    "ch7_link_alt_points": " Simulated points lie on the lines of theory.",
+    "ch7_link_alt_one": "{name} {slow:.2f} to {fast:.2f}",
+    "ch7_distance_axis": "distance from the minimum",
+    "ch7_distance_title": "Top-1 without feedback walks away from the minimum",
+    "ch7_distance_alt": "Distance from the minimum, logarithmic, against step; all start at {start:.3g}. "
+    "Without feedback the points rise along the straight line of theory, with it they fall. Last of each: "
+    "{listed}.",
+    "ch7_without_feedback": "without feedback",
+    "ch7_with_feedback": "with error feedback",
+    "ch7_sent_axis": "sent by each worker (MB)",
+    "ch7_loss_axis": "training loss at the end (nats)",
+    "ch7_sent_title": "With feedback, few bytes reach nearly the same loss",
+    "ch7_sent_alt": "Loss at the end of training against the bytes that each worker sent, logarithmic. "
+    "{listed}.",
+    "ch7_sent_alt_one": "{name}: {nbytes}, {losses}",
+    "ch7_sent_both": "{without:.2f} without feedback, {feedback:.2f} with it",
+    "ch7_guessing": "guessing: ln 10",
+    "ch7_batch_axis": "samples of a batch, n",
+    "ch7_end_axis": "training loss at the end (nats)",
+    "ch7_fails_from": "{name} fails from a batch of {batch} on",
+    "ch7_never_fails": "No run fails; least loss at {batch}: {name}",
+    "ch7_batch_alt": "Loss at the end of training against the batch, both axes logarithmic, a point for each "
+    "run and a line through the middle ones; a dotted line at the loss of guessing. Middle losses: {listed}.",
+    "ch7_epoch_axis": "mean loss of the pass (nats)",
+    "ch7_epoch_title": "Runs that learn: {listed}",
+    "ch7_epoch_alt": "Mean loss of each pass over the data, logarithmic, a line for each run; a dotted line "
+    "at the loss of guessing. In the last pass: {listed}.",
     # synchronous against asynchronous, the widget
     "way_synchronous": "synchronous",
     "way_asynchronous": "asynchronous",
@@ -667,8 +707,8 @@ LABELS = {
     "rate: {listed}.",
     # chapter 7: the learning rate of a larger batch
     "ch7_rate_case": "a batch of {batch}",
-    "ch7_rate_passed": "after {epochs} passes over the data a batch of {batch} is about as far as one of "
-    "{base}",
+    "ch7_rate_passed": "after {epochs} passes over the data the loss is within {times} times that of a batch "
+    "of {base}",
     "ch7_rate_kind": "rate must be a number, or a function of the epoch that returns one; got {kind}",
     "ch7_rate_bad": "at epoch {epoch:g} the rate is {value}; it must be a finite number of at least 0",
     "ch7_rate_zero": "the rate is 0 throughout: nothing can be learned",
@@ -681,8 +721,8 @@ LABELS = {
     "steep for it: take longer to raise it",
     "ch7_rate_slow": "the loss ends at {loss:.3g}, where a batch of {base} had come after {passes} of "
     "{epochs} passes ({goal:.3g} in the end). {why}",
-    "ch7_rate_old": "A pass has {growth:g} times fewer steps now; with the old rate each is as long as "
-    "before, so all of them together do not get as far",
+    "ch7_rate_old": "A pass has {growth:g} times fewer steps now; the old rate makes none of them "
+    "longer, so all of them together do not get as far",
     "ch7_rate_low": "{growth:g} times fewer steps must get as far as before, and the longest here is "
     "{times:.3g} times the old one",
     "ch7_rate_late": "The rate goes up to {top:.3g}, but is that high for too few of the passes, or only at "

@@ -10,7 +10,7 @@ from course_lib.pictures.wording import TIMES, bytes_text, unit_of
 
 HEIGHT = 0.72  # of a lane
 NARROW = 0.025  # of the axis: a bar below this has no room for its number
-TICKS_APART = 0.09  # of the axis
+TICKS_APART = 0.1  # of the axis
 MB = 2**20  # DDP's
 
 
@@ -111,7 +111,8 @@ def bucket_sizes(rows, theory=None):
             top.plot(sizes, [each / factor for each in theory], color=THEORY, label=label("theory"))
         name = label("measured" if measured else "simulated")
         top.plot(sizes, [row.seconds / factor for row in rows], "o", color=rank_colour(0), label=name)
-        top.set(xscale="log", ylabel=label("overlap_step_axis", unit=unit), ylim=(0, None))
+        highest = max(row.seconds for row in rows) / factor
+        top.set(xscale="log", ylabel=label("overlap_step_axis", unit=unit), ylim=(0, 1.1 * highest))
         top.legend()
         percent, colour = [100 * row.hidden for row in rows], PHASE_COLOURS["collective"]
         bottom.plot(sizes, percent, "o-", color=colour, label=label("overlap_share"))
@@ -119,7 +120,7 @@ def bucket_sizes(rows, theory=None):
         bottom.set_xlabel(label("overlap_mb_axis" if measured else "overlap_size_axis"))
         shown = _apart(rows)
         ticks = [label("overlap_tick", size=_size(row, measured), buckets=row.buckets) for row in shown]
-        bottom.set_xticks([row.bucket_bytes for row in shown], ticks)
+        bottom.set_xticks([row.bucket_bytes for row in shown], ticks, fontsize=9)
         bottom.minorticks_off()
         top.set_title(_finding(rows, measured))
         listed = "; ".join(
