@@ -5,8 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
 TORCH_PIN := $(shell grep '^torch==' constraints.txt)
-# Two files at a time: much of the time a test waits, for processes or for a browser.
-TWO := -n 2 --dist loadfile
+# Two files at a time, for much of the time a test waits: for processes, or for a browser.
+TWO := -n 2 --dist
 # In a container one is often root, and Jupyter wants to hear that it is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
@@ -48,8 +48,8 @@ lab: install
 
 test: install
 	$(BIN)/ruff check .
-	$(BIN)/pytest -rs $(TWO) tests
-	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(TWO) $(NOTEBOOKS))
+	$(BIN)/pytest -rs $(TWO) loadgroup tests
+	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(TWO) loadfile $(NOTEBOOKS))
 
 test-browser: install
 	$(BIN)/pytest -rs tests/browser

@@ -465,10 +465,10 @@ LABELS = {
     "all-gathers. At {most} workers: {listed}.",
     "ch7_link_axis": "bandwidth of the link (bytes/s)",
     "ch7_step_axis": "time of a step (float32 ring = 1)",
-    "ch7_link_title": "A smaller code shortens a step on slow links only",
+    "ch7_link_title": "Fewer bytes on the wire shorten a step, on slow links only",
     "ch7_link_alt": "Time of a step with compressed gradients, as a multiple of that with the float32 ring, "
-    "against the bandwidth of the link, logarithmic. Simulated points lie on the lines of theory. From "
-    "{slow} to {fast}: {listed}.",
+    "against the bandwidth of the link, logarithmic.{points} From {slow} to {fast}: {listed}.",
+    "ch7_link_alt_points": " Simulated points lie on the lines of theory.",
     "ch7_link_alt_one": "{name} {slow:.2f} to {fast:.2f}",
     "ch7_distance_axis": "distance from the minimum",
     "ch7_distance_title": "Top-1 without feedback walks away from the minimum",
@@ -707,8 +707,8 @@ LABELS = {
     "rate: {listed}.",
     # chapter 7: the learning rate of a larger batch
     "ch7_rate_case": "a batch of {batch}",
-    "ch7_rate_passed": "after {epochs} passes over the data a batch of {batch} is about as far as one of "
-    "{base}",
+    "ch7_rate_passed": "after {epochs} passes over the data the loss is within {times} times that of a batch "
+    "of {base}",
     "ch7_rate_kind": "rate must be a number, or a function of the epoch that returns one; got {kind}",
     "ch7_rate_bad": "at epoch {epoch:g} the rate is {value}; it must be a finite number of at least 0",
     "ch7_rate_zero": "the rate is 0 throughout: nothing can be learned",
@@ -721,8 +721,8 @@ LABELS = {
     "steep for it: take longer to raise it",
     "ch7_rate_slow": "the loss ends at {loss:.3g}, where a batch of {base} had come after {passes} of "
     "{epochs} passes ({goal:.3g} in the end). {why}",
-    "ch7_rate_old": "A pass has {growth:g} times fewer steps now; with the old rate each is as long as "
-    "before, so all of them together do not get as far",
+    "ch7_rate_old": "A pass has {growth:g} times fewer steps now; the old rate makes none of them "
+    "longer, so all of them together do not get as far",
     "ch7_rate_low": "{growth:g} times fewer steps must get as far as before, and the longest here is "
     "{times:.3g} times the old one",
     "ch7_rate_late": "The rate goes up to {top:.3g}, but is that high for too few of the passes, or only at "

@@ -1,5 +1,6 @@
 """What the tests of real processes share: is anything left, and scripts run in a process of their own."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -32,9 +33,14 @@ def nothing_left(process=None, within=2.0):
     return until(lambda: not descendants(process), within)
 
 
+def patience(seconds):
+    """A limit for a busy machine, where two processes want each core; longer in proportion where more do."""
+    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count() / 2)
+
+
 def until(condition, seconds):
-    """True once condition() is, False if it is not within `seconds`."""
-    end = time.monotonic() + seconds
+    """True once condition() is, False if it is not within `seconds` (of `patience`)."""
+    end = time.monotonic() + patience(seconds)
     while not condition():
         if time.monotonic() > end:
             return False

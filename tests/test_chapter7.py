@@ -10,6 +10,8 @@ from course_lib import Link, launch, laws, simulate
 from course_lib.buckets import backward_with_buckets
 from course_lib.compression import (
     ErrorFeedback,
+    Int8,
+    Sign,
     TopK,
     gather_all_reduce,
     measure_savings,
@@ -19,6 +21,7 @@ from course_lib.compression import (
 from course_lib.pictures.compression import distances, loss_for_bytes, step_on_links, wire_bytes
 from course_lib.pictures.learning_rates import loss_against_batch, loss_by_epoch
 from course_lib.training import DigitsConfig, digits_worker
+from course_lib.training.compressed import EveryCode
 
 GUESSING = np.log(10)
 
@@ -108,6 +111,19 @@ def test_steps_are_drawn_in_those_of_the_float32_ring():
     assert "  _half: 1e+07 1e+09 | 0.5 0.75" in picture.numbers
 
 
+def test_without_points_only_the_lines_are_drawn():
+    lines = {"plain": np.array([4.0, 1.0]), "half": np.array([2.0, 1.0])}
+    picture = step_on_links(np.array([1e7, 1e12]), lines, plain="plain")
+    assert is_whole(picture) and "imulated" not in picture.alt
+    assert title(picture) == "Fewer bytes on the wire shorten a step, on slow links only"
+
+
+def test_top_k_at_a_fifth_sends_more_than_the_ring_from_6_workers_on():
+    saving = laws.wire_saving(0.4, np.arange(2, 9), "all_gather")
+    assert saving[3] == pytest.approx(0, abs=1e-9)  # 5 workers
+    assert all(saving[:3] > 0) and all(saving[4:] < 0)
+
+
 def test_half_the_bytes_are_five_per_cent_of_a_step_on_100_gigabit():
     whole, half = (0.120 + laws.ring_time(share * 100e6, 8, 12.5e9) for share in (1, 0.5))
     assert 100 * (1 - half / whole) == pytest.approx(5.22, abs=0.01)
@@ -165,3 +181,23 @@ def test_overlap_saves_as_much_beside_a_straggler():
     assert seconds(150_000, equal) == pytest.approx(0.0255)
     assert seconds(2_400_000, slow) - seconds(150_000, slow) == pytest.approx(0.0135)
     assert seconds(150_000, slow) - seconds(150_000, equal) == pytest.approx(0.024)
+
+
+def test_where_the_link_sets_the_pace_a_straggler_hides_behind_the_buckets():
+    def seconds(bucket_bytes, last):
+        worker = backward_with_buckets([50_000] * 48, [0.0005] * 48, bucket_bytes)
+        return simulate(worker, 4, link=Link(100e-6, 60e6), speeds=[1, 1, 1, last]).seconds
+
+    assert seconds(150_000, 0.5) - seconds(150_000, 1) == pytest.approx(0.0015)
+    assert seconds(2_400_000, 0.5) - seconds(2_400_000, 1) == pytest.approx(0.024)
+
+
+def test_every_code_is_trained_without_feedback_and_with_it():
+    config = DigitsConfig(batch=16, lr=0.5, epochs=1)
+    worker = EveryCode(config, {"int8": Int8(), "sign": Sign()}, plain=("int8",))
+    ends = launch(worker, 2, timeout=60).values[0]
+    wanted = {("int8", False), ("sign", False), ("sign", True), ("fp16", False), ("float32", False)}
+    assert set(ends) == wanted
+    sent = {name: nbytes for (name, _), (nbytes, *_) in ends.items()}
+    assert sent["float32"] == 2 * sent["fp16"]
+    assert all(0 <= accuracy <= 1 for *_, accuracy in ends.values())

@@ -51,7 +51,7 @@ def test_what_is_no_rate_is_told_at_once(rate, hint):
 @pytest.mark.parametrize(
     ("rate", "hint"),
     [
-        (0.2, "with the old rate each is as long as before"),
+        (0.2, "the old rate makes none of them longer"),
         (0.3, "the longest here is 1.5 times the old one"),
         (1.6, "It begins with 1.6, and the loss is steepest at the start"),
         (12.8, "goes up to 12.8, 64 times the small batch's"),

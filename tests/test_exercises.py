@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import signal
 import sys
 import time
 import warnings
@@ -12,7 +13,7 @@ from attempts import in_place, left_empty, rejected, server_mean, untouched
 
 from course_lib import Link, simulate
 from course_lib.collectives import weighted_mean
-from course_lib.exercises import chapter2, chapter3, chapter4, chapter5
+from course_lib.exercises import chapter2, chapter3, chapter4, chapter5, limits
 from course_lib.exercises.chapter10 import check_epoch_batches, check_server_mean, check_weighted_step
 from course_lib.exercises.report import checked
 from course_lib.pictures import timeline
@@ -259,6 +260,18 @@ def test_an_endless_loop_ends(check, endless):
     assert report.passed is False and "still running after" in repr(report), report
     assert "does the loop end?" in repr(report)
     assert time.monotonic() - start < 30 and sys.gettrace() is before
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the processor's seconds")
+def test_an_endless_loop_within_one_line_ends(monkeypatch):
+    def loops(*_):
+        while True: pass  # fmt: skip  # noqa: E701
+
+    monkeypatch.setattr(limits, "MOST_SECONDS", 0.5)
+    before = signal.getsignal(signal.SIGVTALRM)
+    assert "still running after 0.5 seconds" in repr(check_server_mean(loops))
+    assert signal.getsignal(signal.SIGVTALRM) is before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
 
 
 def test_nan_never_passes():

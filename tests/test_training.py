@@ -13,7 +13,7 @@ import torch
 from processes_helper import write_script
 
 from course_lib import RankError, launch, simulate
-from course_lib.training import DigitsConfig, digits_worker, pitfalls, train_each
+from course_lib.training import DigitsConfig, digits_worker, experiments, pitfalls, train_each
 from course_lib.training.config import COMM_HOOKS
 from course_lib.training.digits_task import DigitsTask
 from course_lib.training.experiments import ADAM, SGD, WARMED_UP, scaled, sweep
@@ -292,7 +292,7 @@ def test_a_run_that_stops_within_an_epoch_saves_none_of_it(tmp_path):
 
 
 def test_compressed_gradients_train_too():
-    config = replace(SHORT, epochs=1)
+    config = replace(SHORT, epochs=1, warmup_epochs=0)
     names = (None, *COMM_HOOKS)
     workers = [digits_worker(replace(config, comm_hook=name)) for name in names]
     results = dict(zip(names, launch(in_turn(*workers), 2, threads=1).values[0], strict=True))
@@ -331,10 +331,20 @@ def test_each_trains_alone_the_same_on_any_number_of_ranks():
     one, two = (train_each(workers, ranks) for ranks in (1, 2))
     digests = [result.digest for result in one]
     assert digests == [result.digest for result in two]
-    assert one[0] is one[2] and len(set(digests)) == 3  # equal ones are trained once
+    assert one[0] == one[2] and len(set(digests)) == 3
     torch.set_num_threads(1)
     assert digests[0] == workers[0].alone().digest
     assert train_each([]) == []
+
+
+def test_equal_ones_are_trained_once(tmp_path):
+    def note(progress):
+        with open(tmp_path / "looks", "a") as file:
+            file.write(".")
+
+    worker = digits_worker(DigitsConfig(batch=512, epochs=1), watch=note)
+    first, again = train_each([worker, worker])
+    assert first == again and (tmp_path / "looks").read_text() == ".."  # before the epoch, and after it
 
 
 def test_a_sweep_is_shared_out_evenly():
@@ -353,6 +363,12 @@ def test_linear_scaling_holds_then_breaks(linear):
     assert linear.losses.shape == linear.accuracies.shape == (4, 2)
     assert linear.losses[:2].max() < 0.05 and linear.accuracies[:2].min() > 0.94
     assert linear.failed.tolist() == [[False] * 2] * 2 + [[True] * 2] * 2
+
+
+def test_what_was_trained_is_not_trained_again(linear, monkeypatch):
+    monkeypatch.setattr(experiments, "train_each", lambda workers, ranks: [] if not workers else 1 / 0)
+    again = sweep(SGD, (32, 64), seeds=(1, 0))
+    assert again.losses.tolist() == linear.losses[1:3, ::-1].tolist()
 
 
 def test_warm_up_saves_a_run_that_diverges_without_it(linear):

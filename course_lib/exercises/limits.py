@@ -1,6 +1,8 @@
 """An end to attempts that have none: a loop that goes on, a message too many."""
 
+import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 
@@ -43,6 +45,30 @@ def limited():
 
     sys.settrace(enter)
     try:
-        yield
+        with _alarm():
+            yield
     finally:
         sys.settrace(before)
+
+
+@contextmanager
+def _alarm():
+    """A loop within one line tells a trace function nothing: a timer of the processor's seconds ends it.
+
+    Where there is such a timer: on Unix, in the main thread, which runs a notebook's cells.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(number, frame):
+        if not frame.f_code.co_filename.startswith(LIBRARY):  # else it ends the simulator
+            raise StillRunning(f"{MOST_SECONDS} seconds")
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS, 0.5)  # again, should it be caught
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

@@ -64,6 +64,8 @@ def run_attempt(case, worker, ranks, **options):
     try:
         with limited():
             run = simulate(worker, ranks, **options)
+    except StillRunning as error:  # raised once more, while the library dealt with the first
+        raise NotYet(case, label("still_running", limit=error)) from None
     except RankError as error:
         if isinstance(error.__cause__, NotImplementedError):
             raise _NotAttempted("not_attempted") from None

@@ -34,20 +34,23 @@ def wire_bytes(savings, workers, laws):
         return Picture(figure, label("ch7_wire_alt", most=most, listed=listed))
 
 
-def step_on_links(bandwidths, laws, points, plain):
+def step_on_links(bandwidths, laws, points=None, *, plain):
     """Time of a step, in that of `plain` on the same link, against the bandwidth.
 
-    laws: {method: seconds, one for each bandwidth}. points: {method: {bandwidth: seconds}}, simulated.
+    laws: {method: seconds, one for each bandwidth}. points: {method: {bandwidth: seconds}}, simulated,
+    or None.
     """
     with styled():
         figure, axes = new_figure(height=4.2)
         for number, (name, seconds) in enumerate(laws.items()):
             colour, line = rank_colour(number), LINES[number % len(LINES)]
             axes.plot(bandwidths, np.divide(seconds, laws[plain]), line, color=colour, label="_" + name)
-            links = list(points[name])
-            ratios = [points[name][link] / points[plain][link] for link in links]
-            style = {"color": colour, "linestyle": "", "marker": MARKS[number], "markersize": 7}
-            axes.plot(links, ratios, label="_" + name, **style)
+            style = {"color": colour}
+            if points:
+                links = list(points[name])
+                ratios = [points[name][link] / points[plain][link] for link in links]
+                style |= {"linestyle": "", "marker": MARKS[number], "markersize": 7}
+                axes.plot(links, ratios, label="_" + name, **style)
             axes.plot([], [], label=name, **{**style, "linestyle": line})
         axes.set(xscale="log", xlabel=label("ch7_link_axis"), ylabel=label("ch7_step_axis"), ylim=(0, None))
         axes.set_title(label("ch7_link_title"))
@@ -66,6 +69,7 @@ def step_on_links(bandwidths, laws, points, plain):
             "slow": bandwidth_text(bandwidths[0]),
             "fast": bandwidth_text(bandwidths[-1]),
             "listed": "; ".join(ends),
+            "points": label("ch7_link_alt_points") if points else "",
         }
         return Picture(figure, label("ch7_link_alt", **words))
 
@@ -93,7 +97,7 @@ def loss_for_bytes(ends):
 
     ends: {(name, with feedback or not): (bytes, loss, …)}.
     """
-    names = sorted({name for name, _ in ends}, key=lambda name: -ends[name, False][0])
+    names = sorted({name for name, _ in ends}, key=lambda name: (-ends[name, False][0], name))
     with styled():
         figure, axes = new_figure(height=4.2)
         for number, name in enumerate(names):

@@ -21,6 +21,8 @@ WARMED_UP = replace(SGD, warmup_epochs=3)
 ADAM = DigitsConfig(batch=8, lr=0.008, optimizer="adam", decay_epochs=3)
 GUESSING = math.log(CLASSES)  # loss of a network that gives every class the same chance
 
+_trained = {}  # worker -> its result
+
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -47,10 +49,15 @@ def scaled(config, batch, rule="linear"):
 
 
 def sweep(config, batches, rule="linear", seeds=(0, 1, 2), ranks=2):
-    """Train digits with `config` scaled to each batch by `rule`, for each seed; returns a Sweep."""
+    """Train digits with `config` scaled to each batch by `rule`, for each seed; returns a Sweep.
+
+    A run gives the same result each time, so what this process has had trained is not trained again.
+    """
     configs = [scaled(config, batch, rule) for batch in batches]
     workers = [digits_worker(replace(each, seed=seed)) for each in configs for seed in seeds]
-    results = train_each(workers, ranks)
+    missing = [worker for worker in workers if worker not in _trained]
+    _trained.update(zip(missing, train_each(missing, ranks), strict=True))
+    results = [_trained[worker] for worker in workers]
     shape = len(configs), len(seeds)
     return Sweep(
         np.array([each.batch for each in configs]),

@@ -15,7 +15,9 @@ def train_each(workers, ranks=2, timeout=120):
         if not isinstance(worker, TrainingWorker):
             raise TypeError(f"workers must be training workers, such as digits_worker(...); got {worker!r}")
     once = list(dict.fromkeys(workers))
-    shares = _shares([_cost(worker.config) for worker in once], min(ranks, max(len(once), 1)))
+    if not once:
+        return []
+    shares = _shares([_cost(worker.config) for worker in once], min(ranks, len(once)))
 
     def train(comm):
         return {number: once[number].alone() for number in shares[comm.rank]}
