@@ -1,7 +1,7 @@
 """Local SGD: every worker takes some steps of its own, then the parameters are averaged."""
 
 from course_lib.sgd.history import Log, may_diverge
-from course_lib.sgd.work import Work, batch_sizes, checked
+from course_lib.sgd.work import Work, checked
 
 
 def local(problem, rounds, rate, period, *, batch=None, times=None, seed=0):
@@ -13,9 +13,7 @@ def local(problem, rounds, rate, period, *, batch=None, times=None, seed=0):
     rate, times = checked(problem, rate, times, rounds=rounds, period=period)
 
     def worker(comm):
-        sizes = batch_sizes(problem.samples, comm.size, batch)
-        work = Work(comm, problem, comm.rank, sizes, times, seed)
-        weight = sizes[comm.rank] * comm.size / sum(sizes)
+        work = Work(comm, problem, comm.rank, comm.size, batch, times, seed)
         log = Log(problem.start)
         with may_diverge():
             for _ in range(rounds):
@@ -23,7 +21,7 @@ def local(problem, rounds, rate, period, *, batch=None, times=None, seed=0):
                 for _ in range(period):
                     theta = theta - rate * work.gradient(theta)
                 log.update(
-                    comm.all_reduce(weight * theta, op="mean"), comm.time(), gradients=period * comm.size
+                    comm.all_reduce(work.weight * theta, op="mean"), comm.time(), gradients=period * comm.size
                 )
         return log.history()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from course_lib.sgd.history import Log, may_diverge
-from course_lib.sgd.work import Work, batch_sizes, checked
+from course_lib.sgd.work import Work, checked
 
 
 def lock_free(problem, updates, rate, *, batch=None, times=None, seed=0):
@@ -28,8 +28,7 @@ def lock_free(problem, updates, rate, *, batch=None, times=None, seed=0):
         theta, counter = shared[:-1], shared[-1:]
         if comm.rank == 0:
             theta[:] = problem.start
-        sizes = batch_sizes(problem.samples, comm.size, batch)
-        work, log = Work(comm, problem, comm.rank, sizes, times, seed), Log(problem.start)
+        work, log = Work(comm, problem, comm.rank, comm.size, batch, times, seed), Log(problem.start)
         comm.barrier()
         with may_diverge():
             for _ in range(updates):

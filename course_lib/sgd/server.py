@@ -10,7 +10,7 @@ import numpy as np
 
 from course_lib.arguments import whole_number
 from course_lib.sgd.history import Log, may_diverge
-from course_lib.sgd.work import Work, batch_sizes, checked
+from course_lib.sgd.work import Work, checked
 
 SERVER = 0
 STOP = np.empty(0)  # in the place of parameters: there is nothing more to do
@@ -92,8 +92,7 @@ def _server_and_workers(serve, problem, batch, times, seed):
         with may_diverge():
             if comm.rank == SERVER:
                 return serve(comm)
-            sizes = batch_sizes(problem.samples, comm.size - 1, batch)
-            work = Work(comm, problem, comm.rank - 1, sizes, times, seed)
+            work = Work(comm, problem, comm.rank - 1, comm.size - 1, batch, times, seed)
             while len(theta := comm.recv(SERVER)):
                 comm.send(work.gradient(theta), SERVER)
 

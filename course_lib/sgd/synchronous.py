@@ -1,7 +1,7 @@
 """Synchronous SGD: all workers' gradients at the same parameters, averaged, then one update on every rank."""
 
 from course_lib.sgd.history import Log, may_diverge
-from course_lib.sgd.work import Work, batch_sizes, checked
+from course_lib.sgd.work import Work, checked
 
 
 def synchronous(problem, steps, rate, *, batch=None, times=None, seed=0):
@@ -14,13 +14,11 @@ def synchronous(problem, steps, rate, *, batch=None, times=None, seed=0):
     rate, times = checked(problem, rate, times, steps=steps)
 
     def worker(comm):
-        sizes = batch_sizes(problem.samples, comm.size, batch)
-        work = Work(comm, problem, comm.rank, sizes, times, seed)
-        weight = sizes[comm.rank] * comm.size / sum(sizes)
+        work = Work(comm, problem, comm.rank, comm.size, batch, times, seed)
         log = Log(problem.start)
         with may_diverge():
             for _ in range(steps):
-                mean = comm.all_reduce(weight * work.gradient(log.theta), op="mean")
+                mean = comm.all_reduce(work.weight * work.gradient(log.theta), op="mean")
                 log.update(log.theta - rate * mean, comm.time(), gradients=comm.size)
         return log.history()
 

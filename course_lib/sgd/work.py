@@ -40,9 +40,14 @@ def _deal(samples, total, mine, seed):
 
 
 class Work:
-    """One worker's gradients, one after another; each takes its time on `comm`."""
+    """One worker's gradients, one after another; each takes its time on `comm`.
 
-    def __init__(self, comm, problem, worker, sizes, times, seed):
+    weight: what its gradient counts in a mean over all workers, 1 where they take equal batches.
+    """
+
+    def __init__(self, comm, problem, worker, workers, batch, times, seed):
+        sizes = batch_sizes(problem.samples, workers, batch)
+        self.weight = sizes[worker] * workers / sum(sizes)
         self._comm, self._problem = comm, problem
         self._batches = batches(problem.samples, sizes, worker, seed)
         self._seconds = times.stream(worker) if times is not None else None
