@@ -48,15 +48,19 @@ def train(config, rank, size, device, watch=None):
 
 
 class Trainer:
-    """What one rank holds: its replica, its optimizer, its share of every global batch."""
+    """What one rank holds: its replica, its optimizer, its share of every global batch.
 
-    def __init__(self, config, rank, size, device):
+    wrap: wrap(model) → what is called in its place in training; DistributedDataParallel if there are several.
+    """
+
+    def __init__(self, config, rank, size, device, wrap=None):
         self.config, self.rank, self.size, self.device = config, rank, size, device
         self.share, self.text = config.share(rank, size), read_text(config.text)
         torch.manual_seed(config.seed)  # the same parameters everywhere ...
         self.model = Encoder(config).to(device, getattr(torch, config.dtype))
         torch.manual_seed(config.seed + 1 + rank)  # ... and, if there is dropout, noise of one's own
-        self.net = DistributedDataParallel(self.model) if size > 1 else self.model
+        wrap = wrap or (DistributedDataParallel if size > 1 else lambda model: model)
+        self.net = wrap(self.model)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), betas=(0.9, 0.99))
 
     def update(self, step):
