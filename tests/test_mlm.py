@@ -198,6 +198,8 @@ def test_it_goes_on_from_a_checkpoint_as_if_nothing_had_happened(tmp_path):
         assert after.fingerprint == done.fingerprint == before.fingerprint
         assert after.losses == before.losses[3:]
         assert after.held_out == before.held_out[1:] and done.held_out == before.held_out[-1:]
+    with pytest.raises(RankError, match=r"another run, with lr=0.005 \(here 1.0\): choose another folder"):
+        launch(mlm_worker(replace(saving, lr=1.0)), 2)
     with pytest.raises(RankError, match="written by 2 ranks, but this job has 1"):
         launch(mlm_worker(saving), 1)
 

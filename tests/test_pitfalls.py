@@ -1,12 +1,10 @@
-"""Pitfalls of DistributedDataParallel: what goes wrong, by its value, and what cures it.
+"""Pitfalls of DistributedDataParallel: what goes wrong, by its value, and what cures it."""
 
-C14, BatchNorm's statistics, is with the training runs (test_training.py).
-"""
-
+import numpy as np
 import pytest
 import torch
 
-from course_lib import RankError, launch
+from course_lib import RankError, launch, simulate
 from course_lib.training import pitfalls
 
 WORKERS = {
@@ -146,3 +144,36 @@ def test_an_update_smaller_than_bfloat16_can_hold(shown):
 def test_a_gradient_smaller_than_float16_can_hold(shown):
     for rank in shown["loss_scaling"]:
         assert rank == {"plain": 0.0, "scaled": pytest.approx(1e-8, rel=1e-3)}
+
+
+# C14 and C20
+
+
+def test_batch_norm_keeps_rank_0s_statistics():
+    assert launch(pitfalls.batch_norm_means, 1).values == [pytest.approx([0.5, 0.95])]
+    assert launch(pitfalls.batch_norm_means, 2).values == [[0, 0], pytest.approx([1, 1])]
+    if not torch.cuda.is_available():
+        with pytest.raises(RankError, match="SyncBatchNorm layers only work with GPU modules"):
+            launch(lambda comm: pitfalls.batch_norm_means(comm, sync=True), 2)
+
+
+@pytest.mark.parametrize("world", [simulate, launch])
+def test_clipping_before_or_after_averaging(world):
+    gradients = np.array([[4.0, 0.0], [0.0, 2.0]])
+
+    def worker(comm):
+        mine = gradients[comm.rank]
+        ways = [pitfalls.clipped_mean(comm, mine, 1.0, first) for first in ("clip", "average")]
+        return ways if world is simulate else [*ways, pitfalls.ddp_clipped_gradient(comm, mine, 1.0)]
+
+    for before, after, *under_ddp in world(worker, 2).values:
+        assert before == pytest.approx([0.5, 0.5])
+        assert after == pytest.approx([2 / 5**0.5, 1 / 5**0.5])
+        assert all(gradient == pytest.approx(after, abs=1e-5) for gradient in under_ddp)
+
+
+def test_clipping_leaves_what_is_short():
+    assert pitfalls.clip(np.array([0.3, 0.4]), 1.0).tolist() == [0.3, 0.4]
+    assert pitfalls.clip(np.zeros(2), 1.0).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="limit must be a finite number above 0"):
+        pitfalls.clip(np.ones(2), 0)

@@ -12,8 +12,8 @@ import pytest
 import torch
 from processes_helper import write_script
 
-from course_lib import RankError, launch, simulate
-from course_lib.training import DigitsConfig, digits_worker, experiments, pitfalls, train_each
+from course_lib import RankError, launch
+from course_lib.training import DigitsConfig, digits_worker, experiments, train_each
 from course_lib.training.config import COMM_HOOKS
 from course_lib.training.digits_task import DigitsTask
 from course_lib.training.experiments import ADAM, SGD, WARMED_UP, scaled, sweep
@@ -391,43 +391,11 @@ def test_square_root_scaling_for_adam():
     assert root.losses.max() < 0.1 and line.losses.min() > 3 * root.losses.max()
 
 
-# C14 and C20
-
-
-def test_batch_norm_keeps_rank_0s_statistics():
-    assert launch(pitfalls.batch_norm_means, 1).values == [pytest.approx([0.5, 0.95])]
-    assert launch(pitfalls.batch_norm_means, 2).values == [[0, 0], pytest.approx([1, 1])]
-    if not torch.cuda.is_available():
-        with pytest.raises(RankError, match="SyncBatchNorm layers only work with GPU modules"):
-            launch(lambda comm: pitfalls.batch_norm_means(comm, sync=True), 2)
-
-
-@pytest.mark.parametrize("world", [simulate, launch])
-def test_clipping_before_or_after_averaging(world):
-    gradients = np.array([[4.0, 0.0], [0.0, 2.0]])
-
-    def worker(comm):
-        mine = gradients[comm.rank]
-        ways = [pitfalls.clipped_mean(comm, mine, 1.0, first) for first in ("clip", "average")]
-        return ways if world is simulate else [*ways, pitfalls.ddp_clipped_gradient(comm, mine, 1.0)]
-
-    for before, after, *under_ddp in world(worker, 2).values:
-        assert before == pytest.approx([0.5, 0.5])
-        assert after == pytest.approx([2 / 5**0.5, 1 / 5**0.5])
-        assert all(gradient == pytest.approx(after, abs=1e-5) for gradient in under_ddp)
-
-
-def test_clipping_leaves_what_is_short():
-    assert pitfalls.clip(np.array([0.3, 0.4]), 1.0).tolist() == [0.3, 0.4]
-    assert pitfalls.clip(np.zeros(2), 1.0).tolist() == [0, 0]
-    with pytest.raises(ValueError, match="limit must be a finite number above 0"):
-        pitfalls.clip(np.ones(2), 0)
-
-
 def test_a_kernel_that_uses_it_has_no_torch():
     script = """
 import sys
-import course_lib.training.experiments, course_lib.training.noise_scale, course_lib.training.pitfalls
+import course_lib.training.experiments, course_lib.training.mlm, course_lib.training.noise_scale
+import course_lib.training.pitfalls
 import course_lib.exercises.chapter7_rates
 print("torch" in sys.modules)
 """

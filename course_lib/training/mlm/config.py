@@ -1,7 +1,7 @@
 """What a run of the masked-language model can be told, checked at once."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from course_lib.arguments import one_of, real_number, whole_number
 from course_lib.training.mlm.text import read_text
@@ -86,6 +86,10 @@ class MlmConfig:
         up = min(1.0, (step + 1) / self.warmup) if self.warmup else 1.0
         down = min(1.0, 3 * (self.steps - step) / self.steps)
         return self.lr * up * down
+
+    def lasting(self):
+        """The settings that a run keeps when it goes on from a checkpoint: all but where it is."""
+        return {name: value for name, value in asdict(self).items() if name != "checkpoint"}
 
     def _set(self, name, value):
         object.__setattr__(self, name, value)  # the dataclass is frozen once this is done

@@ -106,11 +106,17 @@ class Trainer:
     def resume(self):
         """The update to begin with, after what the checkpoint's folder holds, if there is one."""
         folder = self.config.checkpoint
-        return checkpoint.resume(folder, self.model, self.optimizer).step if folder else 0
+        if not folder:
+            return 0
+        found = checkpoint.newest(folder, self.size)
+        if found:
+            checkpoint.expect_config(*found, self.config.lasting())
+        return checkpoint.resume(folder, self.model, self.optimizer).step
 
     def save(self, step):
         if self.config.checkpoint:
-            checkpoint.save(self.config.checkpoint, self.model, self.optimizer, epoch=0, step=step)
+            place = {"epoch": 0, "step": step, "config": self.config.lasting()}
+            checkpoint.save(self.config.checkpoint, self.model, self.optimizer, **place)
 
 
 def token_mean(loss_sum, tokens):
