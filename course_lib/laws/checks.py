@@ -22,9 +22,7 @@ def count(name, value, low=1):
 def _checked(name, value, allowed, holds):
     """`value` as a float array if `holds` for all of it; NaN never does."""
     try:
-        if not _is_real(
-            np.asarray(value)
-        ):  # a string, True and 1j would be made a float
+        if not _is_real(np.asarray(value)):  # a string, True and 1j would be made a float
             raise TypeError
         array = np.asarray(value, dtype=float)
     except OverflowError:
