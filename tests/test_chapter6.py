@@ -511,6 +511,8 @@ def test_what_it_took_to_reach_a_loss():
     assert history.reached(quadratic(), 0.1) == Reached(updates=2, gradients=6, seconds=4.0)
     assert history.reached(quadratic(), 0.6) == Reached(0, 0, 0.0)
     assert history.reached(quadratic(), 0.001) is None
+    with pytest.raises(ValueError, match="below must be a number; got nan"):
+        history.reached(quadratic(), math.nan)
 
 
 def test_a_loss_is_reached_for_good():
