@@ -160,6 +160,7 @@ def _numbers(line):
         ({"seed": -1}, ValueError, "seed must be"),
         ({"bucket_cap_mb": 0}, ValueError, "bucket_cap_mb must be"),
         ({"comm_hook": "zip"}, ValueError, "comm_hook must be one of 'fp16'"),
+        ({"checkpoint": ""}, TypeError, "checkpoint must be the path of a folder; got ''"),
         ({"checkpoint": 3}, TypeError, "checkpoint must be the path of a folder; got 3"),
         ({"hidden": 32}, TypeError, r"hidden must be a tuple of layer widths, such as \(32, 32\); got 32"),
         ({"hidden": (32, 0)}, ValueError, "hidden must be a whole number"),
