@@ -293,6 +293,8 @@ def test_right_shares_pass():
         (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "rounding each share alone"),
         (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
         (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
+        (lambda s, n: np.full(len(s), np.inf), "are inf samples, not 60"),
+        (lambda s, n: np.full(len(s), np.nan), "samples are whole"),
         (lambda s, n: n, "one number for each worker"),
         (lambda s, n: None, "is a return missing?"),
     ],
@@ -324,7 +326,13 @@ def by_simulation(curvatures, workers):
     return np.array([low])
 
 
-@pytest.mark.parametrize("right", [by_law, by_simulation])
+def as_tensor(curvatures, workers):
+    import torch
+
+    return torch.tensor(by_law(curvatures, workers))
+
+
+@pytest.mark.parametrize("right", [by_law, by_simulation, as_tensor])
 def test_safe_rates_pass(right):
     report = check_safe_rate(right)
     assert report.passed, report
