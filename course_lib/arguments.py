@@ -23,7 +23,9 @@ def _whole(low, high):
 
 def real_number(name, value, low=0.0, *, inclusive=True, finite=True):
     """Return `value` as a float of at least (or above) `low`; NaN is refused, infinity if `finite`."""
-    allowed = f"a {'finite ' if finite else ''}number {'of at least' if inclusive else 'above'} {low:g}"
+    allowed = f"a {'finite ' if finite else ''}number"
+    if low > -math.inf:
+        allowed += f" {'of at least' if inclusive else 'above'} {low:g}"
     if not isinstance(value, float) and not _is_real(value):
         raise TypeError(f"{name} must be {allowed}; got {value!r}")
     try:
@@ -41,7 +43,7 @@ def _is_real(value):
     if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0):
         return False
     dtype = getattr(value, "dtype", None)  # NumPy's or torch's
-    return getattr(dtype, "kind", "f") in "biuf" and "complex" not in str(dtype)
+    return getattr(dtype, "kind", "f") in "iuf" and "complex" not in str(dtype)
 
 
 def one_of(name, value, allowed):

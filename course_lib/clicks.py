@@ -8,6 +8,7 @@ import numpy as np
 from course_lib.arguments import real_number, whole_number
 
 VOCABULARIES = (1000, 200, 50, 20, 10, 10)
+MOST_ZIPF = 20
 _TRUTH, _TRAINING, _HELD_OUT = range(3)  # streams of random numbers: another size of one leaves the others
 
 
@@ -80,6 +81,8 @@ def make_clicks(
     sizes = whole_number("training", training, 1), whole_number("held_out", held_out, 1)
     vocabularies = _checked_vocabularies(vocabularies)
     rank, seed = whole_number("rank", rank, 1), whole_number("seed", seed, 0)
+    if real_number("zipf", zipf) > MOST_ZIPF:
+        raise ValueError(f"zipf must be at most {MOST_ZIPF}, or a field has one value only; got {zipf!r}")
     zipf, bias = real_number("zipf", zipf), real_number("bias", bias, -np.inf)
     strengths = real_number("weights", weights), real_number("interactions", interactions)
     frequencies = [_frequencies(size, zipf) for size in vocabularies]

@@ -293,6 +293,8 @@ def test_right_shares_pass():
         (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "rounding each share alone"),
         (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
         (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
+        (lambda s, n: np.full(len(s), np.inf), "are inf samples, not 60"),
+        (lambda s, n: np.full(len(s), np.nan), "samples are whole"),
         (lambda s, n: n, "one number for each worker"),
         (lambda s, n: None, "is a return missing?"),
     ],
@@ -324,7 +326,13 @@ def by_simulation(curvatures, workers):
     return np.array([low])
 
 
-@pytest.mark.parametrize("right", [by_law, by_simulation])
+def as_tensor(curvatures, workers):
+    import torch
+
+    return torch.tensor(by_law(curvatures, workers))
+
+
+@pytest.mark.parametrize("right", [by_law, by_simulation, as_tensor])
 def test_safe_rates_pass(right):
     report = check_safe_rate(right)
     assert report.passed, report
@@ -511,6 +519,8 @@ def test_what_it_took_to_reach_a_loss():
     assert history.reached(quadratic(), 0.1) == Reached(updates=2, gradients=6, seconds=4.0)
     assert history.reached(quadratic(), 0.6) == Reached(0, 0, 0.0)
     assert history.reached(quadratic(), 0.001) is None
+    with pytest.raises(ValueError, match="below must be a number; got nan"):
+        history.reached(quadratic(), math.nan)
 
 
 def test_a_loss_is_reached_for_good():

@@ -117,6 +117,12 @@ def test_an_untouched_stub_is_not_a_failure(stub):
     assert report.passed is None and "Not attempted yet" in repr(report)
 
 
+@pytest.mark.parametrize("value", [[], (), (None,), (None, None, None)])
+def test_not_two_things_is_a_failure(value):
+    report = check_top_k_feedback(lambda *_: value)
+    assert report.passed is False and "mean" in repr(report)
+
+
 def dense_with_zeros(comm, gradient, residual, k):
     corrected = gradient + residual
     sent = top_k(corrected, k)

@@ -4,6 +4,7 @@ import math
 import os
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import warnings
@@ -19,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from course_lib import RankError, launch
 from course_lib.training import checkpoint
 from course_lib.training.checkpoint import CheckpointError, DamagedCheckpoint
+from course_lib.training.whole_file import write_whole
 
 
 def state(world_size=2, **changes):
@@ -213,6 +215,24 @@ def test_the_newest_whole_one_is_taken(tmp_path):
         checkpoint.newest(tmp_path, 3)
 
 
+def test_newest_goes_by_number_and_other_names_are_no_checkpoints(path):
+    for name in (
+        "checkpoint-1000000",
+        "checkpoint-999999",
+        "checkpoint-2",
+        "checkpoint-\u0662",
+        "checkpoint-\u00b2\u00b3",
+    ):
+        shutil.copy(path, path.with_name(f"{name}.pt"))
+    newest, _ = checkpoint.newest(path.parent, 2)
+    assert newest.name == "checkpoint-1000000.pt"
+
+
+def test_a_file_in_the_place_of_the_folder(path):
+    with pytest.raises(NotADirectoryError, match="kept in a folder; .* is a file"):
+        checkpoint.newest(path, 2)
+
+
 def test_a_job_does_not_begin_anew_unnoticed(path):
     path.write_bytes(b"")
     with pytest.warns(UserWarning), pytest.raises(CheckpointError, match="none of the 1 checkpoints"):
@@ -232,26 +252,60 @@ def test_a_file_that_is_there_stays(path):
         assert taken.read_bytes() == before
 
 
-@pytest.mark.parametrize("failing", ["save", "fsync", "replace"])
+@pytest.mark.parametrize("failing", ["fsync", "link"])
 def test_a_write_that_fails_leaves_nothing(tmp_path, monkeypatch, failing):
     def fail(*arguments):
         raise OSError("no space left")
 
-    monkeypatch.setattr(torch if failing == "save" else os, failing, fail)
+    monkeypatch.setattr(os, failing, fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="no space left"):
         checkpoint.write(tmp_path / "checkpoint-000001.pt", state())
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_another_job_wrote_meanwhile_stays(tmp_path):
+    path = tmp_path / "checkpoint-000001.pt"
+
+    def slow(file):
+        file.write(b"late")
+        path.write_bytes(b"first")
+
+    with pytest.raises(FileExistsError, match="no file is ever replaced"):
+        write_whole(path, slow)
+    assert path.read_bytes() == b"first" and list(tmp_path.iterdir()) == [path]
+
+
+def test_where_there_are_no_links_a_file_is_renamed(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", lambda *_: os.stat(tmp_path / "nothing"))  # an OSError
+    checkpoint.write(tmp_path / "checkpoint-000001.pt", {"a": 1})
+    assert [each.name for each in tmp_path.iterdir()] == ["checkpoint-000001.pt"]
+
+
+FULL = """
+import resource, signal, sys, torch
+from course_lib.training import checkpoint
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+try:
+    checkpoint.write(sys.argv[1] + "/checkpoint-000001.pt", {"a": torch.zeros(10_000)})
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on files")
+def test_a_disk_that_is_full_is_named_and_nothing_left(tmp_path):
+    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True)
+    assert "File too large" in done.stdout, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 KILLED = """
-import os, signal, sys, torch
+import os, signal, sys
 from course_lib.training import checkpoint
 checkpoint.write(sys.argv[1] + "/checkpoint-000001.pt", {"a": 1})
-def save(state, file):
-    file.write(bytes(1000))
-    file.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-torch.save = save
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)
 checkpoint.write(sys.argv[1] + "/checkpoint-000002.pt", {"a": 2})
 """
 

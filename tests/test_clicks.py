@@ -200,6 +200,7 @@ def test_nothing_can_be_written(clicks):
         ({"vocabularies": (10,)}, "at least two fields"),
         ({"vocabularies": (10, 1)}, r"vocabularies\[1\] must be a whole number of at least 2; got 1"),
         ({"zipf": -1}, "zipf must be a finite number of at least 0"),
+        ({"zipf": 1000}, "zipf must be at most 20, or a field has one value only; got 1000"),
         ({"weights": math.nan}, "weights must be"),
         ({"interactions": -0.1}, "interactions must be"),
         ({"bias": math.inf}, "bias must be"),

@@ -163,6 +163,8 @@ def test_one_feedback_for_each_parameter(second):
 
 
 def test_feedback_refuses():
+    with pytest.raises(ValueError, match=r"compress made array float64 \(\) of array float64 \(3,\)"):
+        ErrorFeedback(lambda array: 1.0)(np.ones(3))
     with pytest.raises(TypeError, match="compress must be a function"):
         ErrorFeedback(3)
     with pytest.raises(ValueError, match="shapes must be equal"):
@@ -226,6 +228,43 @@ def test_density_out_of_range(density):
 def test_too_large_a_number(compressor, array):
     with pytest.raises(ValueError, match="is too large for"):
         compressor(np.array(array))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(
+    ("compressor", "array"),
+    [(BF16(), np.array([65504], np.float16)), (Int8(), np.array([np.finfo(np.float32).max], np.float32))],
+)
+def test_what_arrives_is_never_infinite(compressor, array):
+    with pytest.raises(ValueError, match="what arrives is too large for float"):
+        compressor(array)
+    with pytest.raises(RankError, match="what arrives is too large for float32"):
+        simulate(lambda comm: gather_all_reduce(comm, np.full(3, np.float32(3e38)), TopK(1)), 2)
+
+
+def test_a_number_stays_an_array():
+    for value in simulate(lambda comm: gather_all_reduce(comm, np.array(2.0), TopK(1), "mean"), 3).values:
+        assert type(value) is np.ndarray and value.shape == () and value == 2
+
+
+def test_a_compressor_is_asked_for_by_name():
+    with pytest.raises(RankError, match="compressor must be one that makes payloads, .*got None"):
+        simulate(lambda comm: gather_all_reduce(comm, np.ones(3), None), 2)
+    for other in (TopK(0.5), Sign(), ErrorFeedback(Int8()), Int8):
+        with pytest.raises(RankError, match="compressor must be a number format, Int8, BF16 or FP16"):
+            simulate(lambda comm, other=other: requantised_ring_all_reduce(comm, np.ones(3), other), 2)
+
+
+@pytest.mark.parametrize("lr", [0, -1, np.nan, "fast", True])
+def test_a_bad_lr_of_the_example(lr):
+    with pytest.raises((TypeError, ValueError), match="lr must be a finite number above 0"):
+        three_functions(lr)
+
+
+@pytest.mark.parametrize("ranks", [(), 2])
+def test_savings_need_numbers_of_ranks(ranks):
+    with pytest.raises(ValueError, match="ranks must hold a number of ranks or more"):
+        measure_savings(np.ones(3), ranks=ranks)
 
 
 def test_op_is_checked():
@@ -490,7 +529,20 @@ def test_power_sgd_recovers_from_a_first_gradient_of_zeros():
     assert np.allclose(power(matrix), matrix, atol=1e-6)
 
 
+def test_power_sgd_of_zeros_is_zero_at_first_and_later():
+    def worker(comm):
+        power, zeros = PowerSGD(1), np.zeros((5, 4))
+        return [power.all_reduce(comm, array) for array in (zeros, np.ones((5, 4)), zeros)]
+
+    first, ones, last = simulate(worker, 3).values[1]
+    assert not first.any() and np.allclose(ones, 3) and np.allclose(last, 0, atol=1e-5)
+
+
 def test_power_sgd_refuses():
+    with pytest.raises(ValueError, match="is too large for float32"):
+        PowerSGD(1)(np.full((2, 2), 1e300))
+    with pytest.raises(RankError, match="too large"):
+        simulate(lambda comm: PowerSGD(1).all_reduce(comm, np.full((2, 2), 3e38)), 2)
     with pytest.raises(ValueError, match="takes a matrix"):
         PowerSGD(1)(np.ones(3))
     with pytest.raises(ValueError, match="rank must be a whole number from 1 to 2; got 3"):

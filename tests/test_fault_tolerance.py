@@ -117,6 +117,12 @@ def test_an_accident_that_cannot_be_starts_nothing(kill, message):
         run_job(SCRIPT, kill=kill)
 
 
+@pytest.mark.parametrize("kill", [1, (1,), (0, 1, 2), "ab"[:1]])
+def test_an_accident_is_a_rank_and_a_step(kill):
+    with pytest.raises(TypeError, match="kill must be "):
+        run_job(SCRIPT, kill=kill)
+
+
 # The log
 
 

@@ -217,3 +217,9 @@ def test_the_slowest_of_very_many():
     assert at - below == pytest.approx(1e-6, rel=1e-6) and above - at == pytest.approx(1e-6, rel=1e-6)
     assert many == pytest.approx(math.log(10**10) + np.euler_gamma, rel=1e-11)
     assert laws.expected_slowest(1e300) == pytest.approx(math.log(1e300) + np.euler_gamma)
+
+
+def test_truth_values_are_no_numbers():
+    for value in (True, np.True_, np.array([True]), [2, True][1:]):
+        with pytest.raises(TypeError, match="k must be a whole number of at least 1"):
+            laws.expected_slowest(value)

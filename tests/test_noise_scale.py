@@ -62,6 +62,12 @@ def test_bad_input(gradients, batch, says):
         noise_scale(gradients, batch)
 
 
+@pytest.mark.parametrize(("batch", "repeats"), [(0, 1), (1, 0), (1.5, 1), (True, 1)])
+def test_a_bad_look_is_refused_before_the_run(batch, repeats):
+    with pytest.raises((TypeError, ValueError), match="must be a whole number of at least 1"):
+        LocalGradients(batch, repeats)
+
+
 def test_on_digits_it_grows_as_the_loss_falls():
     watch = LocalGradients(batch=16, repeats=48)
     config = replace(SGD, epochs=6, batch=16)

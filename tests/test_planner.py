@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -312,6 +313,12 @@ def test_wrong_kinds(make, message):
 def test_impossible_sizes(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_numpys_whole_numbers_do_not_overflow():
+    small, large = np.int8(100), np.int32(10**6)
+    mine = plan(Model(np.int32(2 * 10**9), small, large, large), ranks=small, batch=small, sequence=large)
+    assert mine == plan(Model(2 * 10**9, 100, 10**6, 10**6), ranks=100, batch=100, sequence=10**6)
 
 
 def test_nothing_can_be_changed():

@@ -335,6 +335,20 @@ def test_a_bad_rate(make, rate):
         (lambda: step_seconds(np.ones((5, 4)), extra=4), "extra must be a whole number from 0 to 3"),
         (lambda: quadratic(noise=math.nan), "noise must be"),
         (lambda: quadratic([-1.0]), "curvatures must be"),
+        (lambda: quadratic([]), "curvatures must hold at least one number"),
+        (lambda: quadratic(start=math.nan), "start must be a finite number; got nan"),
+        (lambda: quadratic(seed=None), "seed must be"),
+        (lambda: synchronous(quadratic, 1, 0.1), "problem must be a Problem, such as quadratic"),
+        (lambda: asynchronous(None, 1, 0.1), "problem must be a Problem"),
+        (
+            lambda: local(quadratic(), 1, 0.1, 1, batch=0),
+            "batch must be a whole number from 1 to 1024; got 0",
+        ),
+        (lambda: backup(quadratic(), 1, 0.1, 1, batch=[1, True]), "batch must be"),
+        (lambda: synchronous(quadratic(), 1, 0.1, seed=-1), "seed must be"),
+        (lambda: lock_free(quadratic(), 1, 0.1, seed=True), "seed must be"),
+        (lambda: synchronous(quadratic(), 1, np.True_), "rate must be"),
+        (lambda: ComputeTimes(factors=2), "factors must hold a number for each worker; got 2"),
         (lambda: laws.expected_backup(0, 1), "k must be"),
         (lambda: laws.expected_backup(4, -1), "extra must be"),
         (lambda: batch_sizes(8, 2, [1, 2, 3]), "batch must be one number, or one a worker, 2; got 3"),
@@ -359,6 +373,15 @@ def test_bad_input(call, said):
 def test_ranks_that_do_not_fit(worker, ranks, said):
     with pytest.raises(RankError, match=said):
         simulate(worker, ranks)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int8])
+def test_delays_of_any_whole_type(dtype):
+    assert (delayed_descent(0.1, dtype(3), 300) == delayed_descent(0.1, 3, 300)).all()
+
+
+def test_times_with_a_list_of_factors_can_be_hashed():
+    assert hash(ComputeTimes(factors=[1, 2])) == hash(ComputeTimes(factors=(1, 2)))
 
 
 def test_a_run_that_diverges_ends_and_says_infinity():

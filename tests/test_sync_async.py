@@ -349,3 +349,16 @@ def test_an_unknown_preset():
             ValueError, match="^preset must be one of async_wins, async_diverges, barrier, backup"
         ):
             make()
+
+
+@pytest.mark.parametrize("rate", [0, 1e-7, 5e-324, 1e7, float("nan")])
+def test_rates_that_no_way_could_use_are_refused_and_change_nothing(rate):
+    widget = sync_async(gradients=32)
+    with pytest.raises(ValueError, match="rate must be a number from 1e-06 to 1e\\+06"):
+        widget.rate = rate
+    assert widget.rate == 0.5 and widget.shown["said"] == repr(widget)
+
+
+def test_a_setting_that_is_none_is_named():
+    with pytest.raises(TypeError, match="slacks is no setting here; there are workers, kind"):
+        sync_async(slacks=3)

@@ -160,6 +160,7 @@ def _numbers(line):
         ({"seed": -1}, ValueError, "seed must be"),
         ({"bucket_cap_mb": 0}, ValueError, "bucket_cap_mb must be"),
         ({"comm_hook": "zip"}, ValueError, "comm_hook must be one of 'fp16'"),
+        ({"checkpoint": ""}, TypeError, "checkpoint must be the path of a folder; got ''"),
         ({"checkpoint": 3}, TypeError, "checkpoint must be the path of a folder; got 3"),
         ({"hidden": 32}, TypeError, r"hidden must be a tuple of layer widths, such as \(32, 32\); got 32"),
         ({"hidden": (32, 0)}, ValueError, "hidden must be a whole number"),
@@ -355,24 +356,24 @@ def test_a_sweep_is_shared_out_evenly():
 
 @pytest.fixture(scope="module")
 def linear():
-    return sweep(SGD, (16, 32, 64, 128), seeds=(0, 1))
+    return sweep(SGD, (16, 32, 64, 128), seeds=(0, 1, 2))
 
 
 def test_linear_scaling_holds_then_breaks(linear):
     assert linear.rates == pytest.approx([0.4, 0.8, 1.6, 3.2])
-    assert linear.losses.shape == linear.accuracies.shape == (4, 2)
+    assert linear.losses.shape == linear.accuracies.shape == (4, 3)
     assert linear.losses[:2].max() < 0.05 and linear.accuracies[:2].min() > 0.94
-    assert linear.failed.tolist() == [[False] * 2] * 2 + [[True] * 2] * 2
+    assert linear.failed.tolist() == [[False] * 3] * 2 + [[True] * 3] * 2
 
 
 def test_what_was_trained_is_not_trained_again(linear, monkeypatch):
     monkeypatch.setattr(experiments, "train_each", lambda workers, ranks: [] if not workers else 1 / 0)
     again = sweep(SGD, (32, 64), seeds=(1, 0))
-    assert again.losses.tolist() == linear.losses[1:3, ::-1].tolist()
+    assert again.losses.tolist() == linear.losses[1:3, 1::-1].tolist()
 
 
 def test_warm_up_saves_a_run_that_diverges_without_it(linear):
-    warmed = sweep(WARMED_UP, (64, 128), seeds=(0, 1))
+    warmed = sweep(WARMED_UP, (64, 128), seeds=(0, 1, 2))
     assert warmed.losses[0].max() < 0.3 and warmed.accuracies[0].min() > 0.9
     assert linear.accuracies[2].max() < 0.3
     assert warmed.failed[1].all()  # but not twice that rate

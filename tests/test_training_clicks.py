@@ -246,6 +246,11 @@ def test_comparing_takes_two_ranks():
         compare_compression(ranks=1)
 
 
+def test_comparing_takes_a_hook():
+    with pytest.raises(ValueError, match="comm_hooks must hold at least one"):
+        compare_compression(comm_hooks=())
+
+
 def test_a_batch_larger_than_the_data():
     with pytest.raises(ValueError, match="needs 4,800 samples, but there are 2,400"):
         clicks_worker(replace(SMALL, batch=4800)).alone()

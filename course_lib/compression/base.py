@@ -59,5 +59,22 @@ def expect_range(name, array, decoded):
 
 
 def like(array, values):
-    """`values` in the kind, dtype and device of `array`."""
-    return array.new_tensor(values) if is_tensor(array) else values.astype(np.asarray(array).dtype)
+    """`values` in the kind, dtype and device of `array`; ValueError where that makes one infinite."""
+    if is_tensor(array):
+        made = array.new_tensor(values)
+        finite = bool(made.double().isfinite().all())  # of eight bits there is no isfinite
+    else:
+        with np.errstate(over="ignore"):
+            made = np.asarray(values).astype(np.asarray(array).dtype)
+        finite = np.isfinite(made).all()
+    if not finite:
+        raise ValueError(
+            f"what arrives is too large for {made.dtype}: divide by the number of ranks, or rescale"
+        )
+    return made
+
+
+def expect_compressor(value):
+    """Raise TypeError unless `value` is a Compressor."""
+    if not isinstance(value, Compressor):
+        raise TypeError(f"compressor must be one that makes payloads, such as Int8(); got {value!r}")

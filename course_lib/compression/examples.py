@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course_lib.arguments import real_number
+
 DIRECTIONS = ((-3.0, 2.0, 2.0), (2.0, -3.0, 2.0), (2.0, 2.0, -3.0))
 
 
@@ -30,7 +32,7 @@ def three_functions(lr=0.02):
     (1 + 11 lr / 6) x; the two of 4.5 t that together outweigh it are never sent. Construction after
     Beznosikov et al. 2020; error feedback mends it.
     """
-    start = np.ones(3)
+    lr, start = real_number("lr", lr, inclusive=False), np.ones(3)
     start.setflags(write=False)
     return ThreeFunctions(tuple(_gradient_of(np.array(a)) for a in DIRECTIONS), start, lr)
 

@@ -48,7 +48,8 @@ class ErrorFeedback(Compressor):
 
     def _keep(self, corrected, sent):
         if gradient(sent).shape != tuple(corrected.shape):
-            raise ValueError(f"compress made {describe(sent)} of {describe(corrected)}; shapes must be equal")
+            made = describe(as_array(sent))
+            raise ValueError(f"compress made {made} of {describe(corrected)}; shapes must be equal")
         rest = corrected - sent
         self.residual = rest if alike(rest, corrected) else like(corrected, gradient(rest))
 

@@ -5,7 +5,7 @@ import numpy as np
 from course_lib.arguments import one_of, whole_number
 from course_lib.collectives import ring_all_reduce
 from course_lib.comm import OPS
-from course_lib.compression.base import Compressor, gradient, like
+from course_lib.compression.base import Compressor, flat_float32, gradient, like
 
 
 class PowerSGD(Compressor):
@@ -28,14 +28,14 @@ class PowerSGD(Compressor):
         matrix = self._matrix(array)
         if self.feedback and self.residual is not None:
             matrix = matrix + self.residual
-        p, own = self._factors(matrix, lambda part: ring_all_reduce(comm, part, "mean"))
+        p, own, q = self._factors(matrix, lambda part: ring_all_reduce(comm, part, "mean"))
         if self.feedback:
             self.residual = matrix - p @ own.T  # own part, not the mean: stays small where ranks differ
-        product = p @ self._q.T
+        product = p @ q.T
         return like(array, product * comm.size if op == "sum" else product)
 
     def encode(self, array):
-        p, q = self._factors(self._matrix(array), lambda part: part)
+        p, _, q = self._factors(self._matrix(array), lambda part: part)
         return np.concatenate([p.reshape(-1), q.reshape(-1)])
 
     def decode(self, payload, shape):
@@ -44,16 +44,17 @@ class PowerSGD(Compressor):
         return p.reshape(rows, self.rank) @ q.reshape(columns, self.rank).T
 
     def _factors(self, matrix, mean):
-        """P and this rank's own Q; the mean of all ranks' Q is kept for the next call."""
+        """P, this rank's own Q, and the mean of all ranks' Q, which is kept for the next call."""
         p = np.linalg.qr(mean(matrix @ self._q))[0]  # orthonormal columns
         own = matrix.T @ p
         q = mean(own)
         if q.any():  # from zero there is no way back
             self._q = q
-        return p, own
+        return p, own, q
 
     def _matrix(self, array):
-        matrix = gradient(array).astype(np.float32)
+        matrix = gradient(array)
+        matrix = flat_float32(matrix).reshape(matrix.shape)
         if matrix.ndim != 2:
             raise ValueError(f"PowerSGD takes a matrix, of two dimensions; got shape {matrix.shape}")
         if self._q is None:

@@ -9,8 +9,8 @@ import numpy as np
 from course_lib.arguments import one_of
 from course_lib.collectives import all_gather, ring_all_reduce
 from course_lib.comm import OPS
-from course_lib.compression.base import flat_float32, gradient, like
-from course_lib.compression.formats import FP16
+from course_lib.compression.base import expect_compressor, flat_float32, gradient, like
+from course_lib.compression.formats import BF16, FP16, Int8
 
 
 def fp16_ring_all_reduce(comm, array, op="sum"):
@@ -33,6 +33,7 @@ def fp16_ring_all_reduce(comm, array, op="sum"):
 def gather_all_reduce(comm, array, compressor, op="sum"):
     """All get all payloads and add up: right for any compressor, but each payload travels K-1 times."""
     one_of("op", op, OPS)
+    expect_compressor(compressor)
     shape = gradient(array).shape
     payloads = all_gather(comm, compressor.encode(array))
     total = sum(compressor.decode(payload, shape) for payload in payloads)
@@ -46,6 +47,8 @@ def requantised_ring_all_reduce(comm, array, compressor, op="sum"):
     to K equal chunks.
     """
     one_of("op", op, OPS)
+    if not isinstance(compressor, Int8 | BF16 | FP16):
+        raise TypeError(f"compressor must be a number format, Int8, BF16 or FP16; got {compressor!r}")
     flat, size = flat_float32(array), comm.size
     chunks = np.zeros((size, -(-flat.size // size)), np.float32)
     chunks.reshape(-1)[: flat.size] = flat / size if op == "mean" else flat

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from course_lib.arguments import whole_number
 from course_lib.collectives import ring_all_reduce
 from course_lib.compression.base import flat_float32, gradient
@@ -96,6 +98,8 @@ def measure_savings(array, methods=METHODS, ranks=(2, 4, 8), world=simulate):
     world: simulate or launch. Whatever is in the table was counted in the runs.
     """
     gradient(array)
+    if np.ndim(ranks) != 1 or not len(ranks):
+        raise ValueError(f"ranks must hold a number of ranks or more, such as (2, 4); got {ranks!r}")
     ranks = tuple(whole_number("ranks", count, 2) for count in ranks)
     plain_payload, plain_wire = _run(_FLOAT32_RING, array, ranks, world)
     rows = []

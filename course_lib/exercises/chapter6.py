@@ -152,7 +152,7 @@ def _expect_shares(case, got, seconds, total):
     good = array is not None and array.shape == seconds.shape
     expect(good, case, f"{got!r:.60} was returned; one number for each worker is asked for")
     listed = ", ".join(f"{each:g}" for each in array)
-    expect(bool((array % 1 == 0).all()), case, f"{listed}: samples are whole")
+    expect(np.array_equal(array, np.rint(array)), case, f"{listed}: samples are whole")
     off = f"{listed} are {array.sum():g} samples, not {total}"
     expect(array.sum() == total, case, f"{off}: rounding each share alone loses some or adds some")
     expect(array.min() >= 1, case, f"{listed}: every worker gets at least one sample")
@@ -186,8 +186,8 @@ def _safe_rate(safe_rate):
     for number, curvatures in cases:
         case = f"{workers(number)}, curvatures {', '.join(f'{each:g}' for each in curvatures)}"
         got = _returned(case, safe_rate, np.array(curvatures), number)
-        if real_array(got) is not None and np.size(got) == 1:
-            got = np.ravel(got)[0].item()
+        if (array := real_array(got)) is not None and array.size == 1:
+            got = array.item()
         known = isinstance(got, Real) and not isinstance(got, bool)
         expect(known, case, f"{got!r:.60} was returned; one number is asked for")
         expect(0 < got < np.inf, case, f"{got} was returned; a rate is above 0 and finite")

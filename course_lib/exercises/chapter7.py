@@ -70,19 +70,22 @@ def _attempt(case, compressed_mean, gradients, residuals, k):
         result = compressed_mean(comm, gradient, residuals[comm.rank].copy(), k)
         unchanged = np.array_equal(gradient, gradients[comm.rank])
         expect(unchanged, case, label("ch7_topk_changed"))
-        if isinstance(result, tuple | list) and all(value is None or value is Ellipsis for value in result):
+        if _is_pair(result) and all(value is None or value is Ellipsis for value in result):
             raise NotImplementedError
         return result
 
     run = run_attempt(case, worker, len(gradients))
     for rank, result in enumerate(run.values):
-        pair = isinstance(result, tuple | list) and len(result) == 2
-        expect(pair, case, label("ch7_topk_pair", rank=rank, kind=type(result).__name__))
+        expect(_is_pair(result), case, label("ch7_topk_pair", rank=rank, kind=type(result).__name__))
         for name, value in zip(("mean", "residual"), result, strict=True):
             _expect_array(case, rank, name, value, gradients[rank].shape)
     _expect_bytes(case, run, k)
     means, rests = zip(*run.values, strict=True)
     return np.array(means), np.array(rests)
+
+
+def _is_pair(result):
+    return isinstance(result, tuple | list) and len(result) == 2
 
 
 def _expect_array(case, rank, name, value, shape):

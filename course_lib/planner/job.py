@@ -44,7 +44,8 @@ class Job:
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a {kind.__name__}; got {getattr(self, name)!r}")
         for name in ("ranks", "batch", "sequence"):
-            whole_number(name, getattr(self, name), 1)
+            number = whole_number(name, getattr(self, name), 1)
+            object.__setattr__(self, name, number)  # a Python int: NumPy's overflow
         one_of("strategy", self.strategy, STRATEGIES)
         one_of("precision", self.precision, PRECISIONS)
         one_of("optimiser", self.optimiser, OPTIMISERS)

@@ -19,9 +19,11 @@ class Model:
     head_width: int = 128
 
     def __post_init__(self):
-        real_number("parameters", self.parameters, inclusive=False)
+        parameters = real_number("parameters", self.parameters, inclusive=False)
+        object.__setattr__(self, "parameters", parameters)
         for name in ("layers", "width", "head_width"):
-            whole_number(name, getattr(self, name), 1)
+            number = whole_number(name, getattr(self, name), 1)
+            object.__setattr__(self, name, number)  # a Python int: NumPy's overflow
 
 
 def transformer(layers, width, vocabulary=50257, positions=2048, head_width=128):

@@ -18,7 +18,7 @@ def delayed_descent(rate, delays, steps, *, curvature=1.0, start=1.0):
     delays = np.asarray(delays)
     if delays.dtype.kind not in "iu" or np.any(delays < 0) or delays.shape not in ((), (steps,)):
         raise ValueError(f"delays must be whole numbers of at least 0, one or {steps}; got {delays!r:.100}")
-    delays = np.broadcast_to(delays, steps)
+    delays = np.broadcast_to(delays, steps).tolist()  # of unsigned ones, differences would wrap around
     theta = np.full(steps + 1, start)
     with may_diverge():
         for step, delay in enumerate(delays):

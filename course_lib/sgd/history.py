@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from course_lib.arguments import real_number
+
 ALL = -1  # the source of an update that every worker had a part in
 
 
@@ -58,6 +60,7 @@ class History:
 
     def reached(self, problem, below):
         """A Reached: what it took until the loss was under `below` for good; None if it never was."""
+        below = real_number("below", below, -np.inf, finite=False)
         above = np.flatnonzero(self.losses(problem) >= below)
         updates = int(above[-1]) + 1 if len(above) else 0
         if updates > len(self):

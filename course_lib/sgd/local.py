@@ -10,7 +10,7 @@ def local(problem, rounds, rate, period, *, batch=None, times=None, seed=0):
     period: local steps a round; with 1 it is synchronous SGD. The rest as in `synchronous`. DiLoCo averages
     this way too, every few hundred steps (Douillard et al. 2023).
     """
-    rate, times = checked(problem, rate, times, rounds=rounds, period=period)
+    rate, times = checked(problem, rate, batch, times, seed, rounds=rounds, period=period)
 
     def worker(comm):
         work = Work(comm, problem, comm.rank, comm.size, batch, times, seed)

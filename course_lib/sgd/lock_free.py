@@ -17,7 +17,7 @@ def lock_free(problem, updates, rate, *, batch=None, times=None, seed=0):
     rank returns the History of its own updates (`merged` joins them); their staleness is counted with a
     shared counter that is subject to the same races. The rest as in `asynchronous`.
     """
-    rate, times = checked(problem, rate, times, updates=updates)
+    rate, times = checked(problem, rate, batch, times, seed, updates=updates)
 
     def worker(comm):
         if not hasattr(comm, "device"):

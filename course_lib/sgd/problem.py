@@ -34,9 +34,12 @@ def quadratic(curvatures=(1.0,), *, noise=0.0, samples=1024, start=1.0, seed=0):
     The least loss is at theta = 0 and counts as 0. Without noise every gradient is exact.
     """
     curvatures = np.array([real_number("curvatures", each) for each in np.ravel(curvatures)])
+    if not len(curvatures):
+        raise ValueError("curvatures must hold at least one number; got none")
     noise, samples = real_number("noise", noise), whole_number("samples", samples, 1)
     start = real_number("start", start, -np.inf)
-    centres = noise * np.random.default_rng(seed).normal(size=(samples, len(curvatures)))
+    rng = np.random.default_rng(whole_number("seed", seed, 0))
+    centres = noise * rng.normal(size=(samples, len(curvatures)))
     centres -= centres.mean(axis=0)
 
     def loss(theta):

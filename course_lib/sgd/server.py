@@ -31,7 +31,7 @@ def stale_synchronous(problem, updates, rate, slack, *, batch=None, times=None, 
     slack: in steps of one worker; 0 is lockstep, infinity is asynchronous. The staleness of an update is at
     most (K - 1) (2 slack + 1) updates: meanwhile each other worker takes at most 2 slack + 1 steps.
     """
-    rate, times = checked(problem, rate, times, updates=updates)
+    rate, times = checked(problem, rate, batch, times, seed, updates=updates)
     if slack != math.inf:
         whole_number("slack", slack, 0)
 
@@ -60,7 +60,7 @@ def backup(problem, steps, rate, extra, *, batch=None, times=None, seed=0):
     K = workers - extra. A gradient of an older step is dropped when it arrives, and its worker goes on with
     the newest parameters (Chen et al. 2016).
     """
-    rate, times = checked(problem, rate, times, steps=steps)
+    rate, times = checked(problem, rate, batch, times, seed, steps=steps)
     whole_number("extra", extra, 0)
 
     def serve(comm):

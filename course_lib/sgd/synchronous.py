@@ -11,7 +11,7 @@ def synchronous(problem, steps, rate, *, batch=None, times=None, seed=0):
     gradient counts by its samples); None: all samples, dealt out. times: a ComputeTimes, or seconds; None: no
     time is spent. seed: of the order of the samples.
     """
-    rate, times = checked(problem, rate, times, steps=steps)
+    rate, times = checked(problem, rate, batch, times, seed, steps=steps)
 
     def worker(comm):
         work = Work(comm, problem, comm.rank, comm.size, batch, times, seed)

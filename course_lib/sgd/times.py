@@ -57,8 +57,10 @@ class ComputeTimes:
             raise ValueError(
                 f"spread of uniform times must be at most 1, or some are negative; got {self.spread}"
             )
-        for factor in self.factors:
-            real_number("factors", factor, inclusive=False)
+        if np.ndim(self.factors) != 1:
+            raise TypeError(f"factors must hold a number for each worker; got {self.factors!r}")
+        factors = tuple(real_number("factors", factor, inclusive=False) for factor in self.factors)
+        object.__setattr__(self, "factors", factors)  # a list could not be hashed
         whole_number("seed", self.seed, 0)
 
     def stream(self, worker):

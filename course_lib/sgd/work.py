@@ -5,6 +5,7 @@ from itertools import count
 import numpy as np
 
 from course_lib.arguments import real_number, whole_number
+from course_lib.sgd.problem import Problem
 from course_lib.sgd.times import ComputeTimes
 
 
@@ -59,8 +60,16 @@ class Work:
         return self._problem.gradient(theta, next(self._batches))
 
 
-def checked(problem, rate, times, **counts):
-    """(rate, times) of a run, checked; counts: whole numbers of at least 1."""
+def checked(problem, rate, batch, times, seed, **counts):
+    """(rate, times) of a run, all of it checked as far as it can be before the number of workers is known.
+
+    counts: whole numbers of at least 1.
+    """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, such as quadratic(); got {problem!r}")
+    if batch is not None:
+        batch_sizes(problem.samples, np.size(batch), batch)
+    whole_number("seed", seed, 0)
     for name, value in counts.items():
         whole_number(name, value, 1)
     if times is not None and not isinstance(times, ComputeTimes):

@@ -1,13 +1,15 @@
 """Checkpoints of a data-parallel job: a file that is whole, or not there at all.
 
 A file holds all that the next step depends on: model, optimiser, position in the data, and the state of every
-random number generator on every rank. It is written under another name, then renamed, so that a job killed
+random number generator on every rank. It is written under another name, then named, so that a job killed
 at any moment leaves either the old state of the folder or the new one.
 """
 
 import hashlib
+import io
 import os
 import pickle
+import re
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -22,7 +24,7 @@ from course_lib.training.random_state import rng_state, set_rng_state
 from course_lib.training.whole_file import write_whole
 
 KEYS = ("world_size", "epoch", "step", "model", "optimizer", "rng")
-_NAME = "checkpoint-{:06d}.pt"
+_NAME, _PATTERN = "checkpoint-{:06d}.pt", re.compile(r"checkpoint-(\d{6,})\.pt", re.ASCII)
 
 
 class CheckpointError(RuntimeError):
@@ -60,8 +62,7 @@ def save(folder, model, optimizer, *, epoch, step, **more):
         "optimizer": optimizer.state_dict(),
         "rng": generators,
     }
-    numbers = [int(path.stem.split("-")[1]) for path in _files(folder)]
-    return write(Path(folder) / _NAME.format(max(numbers, default=0) + 1), state)
+    return write(Path(folder) / _NAME.format(max(_files(folder), default=0) + 1), state)
 
 
 def resume(folder, model, optimizer):
@@ -91,14 +92,14 @@ def newest(folder, world_size):
 
     A damaged one is left out with a warning; CheckpointError if all are, lest a job begin anew unnoticed.
     """
-    paths = sorted(_files(folder), reverse=True)
-    for path in paths:
+    files = _files(folder)
+    for _, path in sorted(files.items(), reverse=True):
         try:
             return path, read(path, world_size)
         except DamagedCheckpoint as error:
             warnings.warn(f"{error}; looking for an older one", stacklevel=2)
-    if paths:
-        raise CheckpointError(f"none of the {len(paths)} checkpoints in {folder} is whole")
+    if files:
+        raise CheckpointError(f"none of the {len(files)} checkpoints in {folder} is whole")
     return None
 
 
@@ -142,12 +143,19 @@ def _check_bytes(path):
 
 def write(path, state):
     """Write `state` to a new file, all of it or nothing, and return the path; see write_whole."""
-    return write_whole(path, lambda file: torch.save(state, file))
+    whole = io.BytesIO()  # of a full disk torch itself would say only "unexpected pos"
+    torch.save(state, whole)
+    return write_whole(path, lambda file: file.write(whole.getbuffer()))
 
 
 def _files(folder):
-    """The checkpoints in a folder, damaged ones included; none if there is no folder."""
-    return [path for path in Path(folder).glob("checkpoint-*.pt") if path.stem.split("-")[1].isdigit()]
+    """{number: path} of the checkpoints in a folder, damaged ones included; none if there is no folder."""
+    if not Path(folder).is_dir():
+        if Path(folder).exists():
+            raise NotADirectoryError(f"checkpoints are kept in a folder; {folder} is a file")
+        return {}
+    named = ((_PATTERN.fullmatch(path.name), path) for path in Path(folder).iterdir())
+    return {int(match[1]): path for match, path in named if match}
 
 
 def _unwrapped(model):

@@ -87,14 +87,16 @@ class ClicksWorker:
     config: ClicksConfig
 
     def __call__(self, comm):
-        from course_lib.training.clicks_task import counting_hook
+        from course_lib.training.hooks import attach
 
-        state, hook = counting_hook(self.config.comm_hook)
+        states = []
         config = replace(self.config, comm_hook=None)  # attached here instead, to keep the counts
-        worker = TrainingWorker(
-            TASK, config, watch=_watch, attach=lambda net: net.register_comm_hook(state, hook)
-        )
-        run = worker(comm)
+
+        def attach_counting(net):
+            states.append(attach(net, self.config.comm_hook))
+
+        run = TrainingWorker(TASK, config, watch=_watch, attach=attach_counting)(comm)
+        (state,) = states
         sizes = state.gradient_bytes, state.payload_bytes, state.wire_bytes, state.ring_bytes
         return _result(run, Traffic(*sizes))
 

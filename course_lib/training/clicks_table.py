@@ -59,6 +59,8 @@ class CompressionTable:
 def compare_compression(config=None, ranks=2, comm_hooks=COMPRESSIONS, timeout=120):
     """Train on `ranks` (two or more) with each of `comm_hooks`, from the same start; a CompressionTable."""
     ranks = whole_number("ranks", ranks, 2)
+    if not comm_hooks:
+        raise ValueError("comm_hooks must hold at least one; got none")
     config = clicks_worker(config).config
     workers = [clicks_worker(replace(config, comm_hook=name)) for name in comm_hooks]
     runs = launch(lambda comm: [worker(comm) for worker in workers], ranks, timeout=timeout).values[0]

@@ -1,17 +1,13 @@
-"""What is learned of clicks: data, models, loss, AUC, compressed gradients. Imports torch: for ranks."""
+"""What is learned of clicks: data, models, loss, AUC. Imports torch: for ranks."""
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from torch.nn import functional
 
 from course_lib.clicks import auc, make_clicks
-from course_lib.compression import Int8, TopK
-from course_lib.compression.hooks import GatherState, HookState, fp16_hook, gather_hook
 
-DENSITY = 0.2  # share of the entries that top-k sends
 SPREAD = 0.1  # standard deviation of an embedding at the start
 
 
@@ -97,20 +93,3 @@ def held_out_auc(progress):
     for rank, part in enumerate(parts):
         scores[rank :: progress.size] = part
     return auc(labels.cpu().numpy(), scores)
-
-
-def counting_hook(name):
-    """A new (state, hook) for one of clicks.COMPRESSIONS; the state counts bytes, without compression too."""
-    if name is None:
-        return HookState(), _all_reduce
-    if name == "fp16":
-        return HookState(), fp16_hook
-    if name == "int8":
-        return GatherState(Int8()), gather_hook
-    return GatherState(TopK(DENSITY), feedback=True), gather_hook
-
-
-def _all_reduce(state, bucket):
-    """DDP's own all-reduce, counted."""
-    state.count(bucket, bucket.buffer().nbytes, "ring")
-    return allreduce_hook(state.group, bucket)

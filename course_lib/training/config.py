@@ -52,7 +52,7 @@ class TrainingConfig:
         if self.comm_hook is not None:
             one_of("comm_hook", self.comm_hook, COMM_HOOKS)
         if self.checkpoint is not None:
-            if not isinstance(self.checkpoint, str | os.PathLike):
+            if not isinstance(self.checkpoint, str | os.PathLike) or not os.fspath(self.checkpoint):
                 raise TypeError(f"checkpoint must be the path of a folder; got {self.checkpoint!r}")
             self._set("checkpoint", os.fspath(self.checkpoint))
 

@@ -56,6 +56,10 @@ class LocalGradients:
     batch: int
     repeats: int
 
+    def __post_init__(self):
+        whole_number("batch", self.batch, 1)
+        whole_number("repeats", self.repeats, 1)
+
     def __call__(self, progress):
         import torch
 

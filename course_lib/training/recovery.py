@@ -111,6 +111,8 @@ def _run(script, ranks, kills, timeout):
 def _kill_options(kill, ranks):
     if kill is None:
         return ()
+    if not isinstance(kill, tuple | list) or len(kill) != 2:
+        raise TypeError(f"kill must be (rank, step), or None; got {kill!r}")
     rank, step = kill
     return "--kill", whole_number("kill_rank", rank, 0, ranks - 1), whole_number("kill_step", step, 0)
 

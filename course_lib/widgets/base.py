@@ -21,6 +21,8 @@ class CourseWidget(anywidget.AnyWidget):
     initial = traitlets.Dict().tag(sync=True)
 
     def __init__(self, **state):
+        if unknown := sorted(state.keys() - self.trait_names()):
+            raise TypeError(f"{unknown[0]} is no setting here; there are {', '.join(self.stateful)}")
         words = {key: text for key, text in LABELS.items() if key.startswith(("widget_", *self.about))}
         super().__init__(labels=words, **state)
         self.initial = self.state()

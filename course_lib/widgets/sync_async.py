@@ -59,7 +59,7 @@ class SyncAsync(CourseWidget):
     slow = traits.between(Setting.slow, 1, 10)
     latency = traits.between(Setting.latency, 0, 10)
     transfer = traits.between(Setting.transfer, 0, 10)
-    rate = traits.positive(Setting.rate)
+    rate = traits.between(Setting.rate, 1e-6, 1e6)
     rule = traits.choice("divided", ("divided", "same"))
     noise = traits.between(Setting.noise, 0, 10)
     slack = traits.count(Setting.slack, 0, 100)

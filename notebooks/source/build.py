@@ -145,17 +145,20 @@ def prepare(chapter):
         complete(cell)
     name_cells(notebook.cells)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    notebook.metadata = nbformat.from_dict({
-        "kernelspec": KERNEL,
-        "language_info": LANGUAGE,
-        "course": {"digest": chapter.digest, "source": f"source/{chapter.source.name}"},
-    })
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": KERNEL,
+            "language_info": LANGUAGE,
+            "course": {"digest": chapter.digest, "source": f"source/{chapter.source.name}"},
+        }
+    )
     return notebook
 
 
 def code_cells(notebook, tag=None):
-    return [cell for cell in notebook.cells
-            if cell.cell_type == "code" and (tag is None or tag in tags(cell))]
+    return [
+        cell for cell in notebook.cells if cell.cell_type == "code" and (tag is None or tag in tags(cell))
+    ]
 
 
 # --- executing
@@ -204,8 +207,9 @@ def settled(output, cell, n):
         output.data[WIDGET_VIEW]["model_id"] = sha256(f"{cell.id} {n}")[:32]
     if output.output_type == "error":
         # Frames outside the notebook show where the author's files lie; the cell's own frame stays.
-        output.traceback = [text for text in output.traceback
-                            if not ANSI_COLOUR.sub("", text).startswith("File ")]
+        output.traceback = [
+            text for text in output.traceback if not ANSI_COLOUR.sub("", text).startswith("File ")
+        ]
     return output
 
 

@@ -1,6 +1,7 @@
 // Form controls bound to traits of the model. Each is {node, update}: update shows what the model has.
 
 import { html } from "./dom.js";
+import { fill } from "./text.js";
 
 // Set a trait: the picture follows at once, the kernel when it is free.
 export function assign(model, values) {
@@ -103,6 +104,22 @@ export function checks(model, name, label, options) {
 
 export function button(text, onclick, label) {
   return html("button", { type: "button", onclick, "aria-label": label, title: label }, text);
+}
+
+// Buttons that pin what is set now, and that go back to the start; unpin makes the one that takes a pin away.
+// names: the traits that a pin keeps. most: how many pins there may be.
+export function pinControls(model, names, most) {
+  const labels = model.get("labels");
+  const pin = button(labels.widget_pin, () => {
+    const kept = Object.fromEntries(names.map(name => [name, model.get(name)]));
+    assign(model, { pins: [...model.get("pins"), kept] });
+  });
+  const reset = button(labels.widget_reset, () => assign(model, model.get("initial")));
+  const unpin = (number, letter) => button("×", () => {
+    assign(model, { pins: model.get("pins").filter((_, index) => index !== number) });
+    pin.focus();
+  }, fill(labels.widget_unpin, { letter }));
+  return { nodes: [pin, reset], unpin, update: () => { pin.disabled = model.get("pins").length >= most; } };
 }
 
 // Two controls side by side.

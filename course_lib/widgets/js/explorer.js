@@ -1,9 +1,8 @@
 // A law to explore: controls, a chart, the result in words, and a table of what was pinned to compare.
 
 import { html, root, say } from "./dom.js";
-import { assign, button } from "./controls.js";
+import { pinControls } from "./controls.js";
 import { DASHES, swatch } from "./chart.js";
-import { fill } from "./text.js";
 
 const COLOURS = [0, 5, 2, 6, 3, 7]; // of ranks, those that stand out from a white page
 
@@ -14,19 +13,10 @@ export const lineStyle = index => ({
 // controls: {node, update}. picture(states) gives a chart, result(state) a sentence, row(state) the table's
 // cells. States: what is set now, then the pins. pinned: the traits that a pin keeps. mark: how a line looks.
 export function explorer({ model, el, controls, picture, result, columns, row, pinned, mark = swatch }) {
-  const labels = model.get("labels"), initial = model.get("initial");
-  const traits = Object.keys(initial);
+  const labels = model.get("labels"), traits = Object.keys(model.get("initial"));
   const read = () => Object.fromEntries(traits.map(name => [name, model.get(name)]));
 
-  const pin = button(labels.widget_pin, () => {
-    const now = read(), kept = Object.fromEntries(pinned.map(name => [name, now[name]]));
-    assign(model, { pins: [...now.pins, kept] });
-  });
-  const reset = button(labels.widget_reset, () => assign(model, initial));
-  const unpin = number => {
-    assign(model, { pins: model.get("pins").filter((_, index) => index !== number) });
-    pin.focus();
-  };
+  const pins = pinControls(model, pinned, DASHES.length - 1);
 
   const stage = html("div", { class: "course-stage" });
   const status = html("p", { class: "course-result", role: "status", "aria-live": "polite" });
@@ -35,17 +25,16 @@ export function explorer({ model, el, controls, picture, result, columns, row, p
 
   function tableRow(state, index) {
     const { letter, dash, colour } = lineStyle(index);
-    const gone = fill(labels.widget_unpin, { letter });
     return html("tr", {},
       html("th", { scope: "row" }, letter, " ", mark(dash, colour)),
       ...row(state).map(text => html("td", {}, text)),
-      html("td", {}, index ? button("×", () => unpin(index - 1), gone) : labels.widget_now));
+      html("td", {}, index ? pins.unpin(index - 1, letter) : labels.widget_now));
   }
 
   function update() {
     const now = read(), states = [now, ...now.pins.map(kept => ({ ...now, ...kept }))];
     controls.forEach(control => control.update());
-    pin.disabled = now.pins.length >= DASHES.length - 1;
+    pins.update();
     say(status, result(now));
     stage.replaceChildren(picture(states));
     rows.replaceChildren(...states.map(tableRow));
@@ -54,7 +43,7 @@ export function explorer({ model, el, controls, picture, result, columns, row, p
   root(el,
     html("div", { class: "course-columns" },
       html("div", { class: "course-controls" }, ...controls.map(control => control.node)),
-      html("div", { class: "course-figure" }, stage, status, html("div", { class: "course-buttons" }, pin, reset))),
+      html("div", { class: "course-figure" }, stage, status, html("div", { class: "course-buttons" }, ...pins.nodes))),
     html("table", { class: "course-table" }, html("thead", {}, html("tr", {}, ...heads)), rows));
   model.on("change", update);
   update();

@@ -1,4 +1,4 @@
-// Closed forms, each as course_lib/laws.py has it, where sources and domains are told; tests compare the two.
+// Closed forms, each as course_lib.laws has it, where sources and domains are told; tests compare the two.
 
 export const amdahlSpeedup = (p, n) => 1 / ((1 - p) + p / n);
 export const gustafsonSpeedup = (p, n) => (1 - p) + p * n;

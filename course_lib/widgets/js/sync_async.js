@@ -1,9 +1,9 @@
 // Ways to run SGD side by side: lanes of workers above, the loss by two counts below. Python computes, this draws.
 
-import { assign, button, checks, geometric, linear, select, traitSlider } from "./controls.js";
+import { assign, button, checks, geometric, linear, pinControls, select, traitSlider } from "./controls.js";
 import { swatch } from "./chart.js";
 import { html, root, say, svg } from "./dom.js";
-import { exactText, fill, numberText, percentText } from "./text.js";
+import { exactText, numberText, percentText } from "./text.js";
 import { markerPath, waysFigure } from "./ways_figure.js";
 
 const MOST_PINS = 3, UNPINNED = ["target", "axis", "pins"];
@@ -11,23 +11,15 @@ const COLUMNS = ["round", "waiting", "staleness", "late", "end", "updates", "gra
 
 function render({ model, el }) {
   const labels = model.get("labels"), styles = model.get("styles"), ways = model.get("all_ways");
-  const initial = model.get("initial"), presets = model.get("presets");
+  const presets = model.get("presets");
   const controls = allControls(model, labels), spread = controls[3].node;
   const shownWays = checks(model, "ways", labels.sync_async_ways,
     ways.map(way => [way, html("span", {}, waySwatch(styles[way]), ` ${labels[`way_${way}`]}`)]));
   const choose = Object.entries(presets).map(([name, state]) =>
     button(labels[`sync_async_preset_${name}`], () => assign(model, state)));
 
-  const pin = button(labels.widget_pin, () => {
-    const kept = Object.keys(initial).filter(name => !UNPINNED.includes(name));
-    const now = Object.fromEntries(kept.map(name => [name, model.get(name)]));
-    assign(model, { pins: [...model.get("pins"), now] });
-  });
-  const reset = button(labels.widget_reset, () => assign(model, initial));
-  const unpin = number => {
-    assign(model, { pins: model.get("pins").filter((_, index) => index !== number) });
-    pin.focus();
-  };
+  const pinned = Object.keys(model.get("initial")).filter(name => !UNPINNED.includes(name));
+  const pins = pinControls(model, pinned, MOST_PINS);
 
   const stage = html("div", { class: "course-stage" });
   const status = html("p", { class: "course-result", role: "status", "aria-live": "polite" });
@@ -35,8 +27,7 @@ function render({ model, el }) {
   const table = html("table", { class: "course-table" });
 
   function runRows({ letter, text, rows }, index) {
-    const gone = fill(labels.widget_unpin, { letter });
-    const about = index ? button("×", () => unpin(index - 1), gone) : `(${labels.widget_now})`;
+    const about = index ? pins.unpin(index - 1, letter) : `(${labels.widget_now})`;
     return html("tbody", {},
       html("tr", {}, html("th", { scope: "rowgroup", class: "course-run", colspan: heads.length },
                           `${letter} `, about, `: ${text}`)),
@@ -50,7 +41,7 @@ function render({ model, el }) {
     [...controls, shownWays].forEach(control => control.update());
     const spreading = model.get("kinds")[model.get("kind")];
     spread.querySelectorAll("input").forEach(input => { input.disabled = !spreading; });
-    pin.disabled = model.get("pins").length >= MOST_PINS;
+    pins.update();
     const shown = model.get("shown"), axis = model.get("axis");
     if (drawn?.shown === shown && drawn.axis === axis) return; // Python has not answered yet
     drawn = { shown, axis };
@@ -63,7 +54,7 @@ function render({ model, el }) {
 
   root(el,
     html("div", { class: "course-buttons" }, html("span", {}, labels.sync_async_presets), ...choose,
-         html("span", { class: "course-space" }), pin, reset),
+         html("span", { class: "course-space" }), ...pins.nodes),
     shownWays.node,
     html("div", { class: "course-columns" },
       html("div", { class: "course-controls course-pairs" }, ...controls.map(control => control.node)),
@@ -97,7 +88,7 @@ function allControls(model, labels) {
     number("noise", linear(0, 2, 0.1), 0, 10),
     number("latency", linear(0, 1, 0.02), 0, 10),
     number("transfer", linear(0, 1, 0.02), 0, 10),
-    number("rate", geometric(0.01, 3), Number.MIN_VALUE, Number.MAX_VALUE),
+    number("rate", geometric(0.01, 3), 1e-6, 1e6),
     select(model, "rule", labels.sync_async_rule, rules),
     whole("slack", 0, 16, 100),
     whole("extra", 0, 8),
