@@ -740,6 +740,12 @@ LABELS = {
     "clicks_table_int8": "int8",
     "clicks_table_top_k": "top-k 20 %",
     "clicks_table_best": "best possible",
+    # progress
+    "prediction_locked": "your guess: {guess} (locked: it has been compared)",
+    "progress_not_kept": "Your progress cannot be kept in {file} ({error}). Everything else works.",
+    "progress_not_read": "Your progress cannot be read from {file} ({error}). Everything else works.",
+    "progress_damaged": "{count} line(s) of {file} are damaged and left out. Everything else works; you may "
+    "delete the file.",
 }
 
 
