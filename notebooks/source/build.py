@@ -333,8 +333,12 @@ def around(sources=SOURCES):
         return {}
     there = [chapter for chapter in chapters(sources=sources) if chapter.notebook.exists()]
     built = {chapter.name: nbformat.read(chapter.notebook, as_version=4) for chapter in there}
-    made = {notebooks / f"{name}.ipynb": nbformat.writes(page) + "\n" for name, page in pages(built).items()}
-    return {**made, readme: with_table(readme.read_text(encoding="utf-8"), built)}
+    texts = {readme: with_table(readme.read_text(encoding="utf-8"), built)}
+    for name, page in pages(built).items():
+        # With a kernel, though there is no code: else JupyterLab asks for one.
+        page.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": LANGUAGE})
+        texts[notebooks / f"{name}.ipynb"] = nbformat.writes(page) + "\n"
+    return texts
 
 
 def stale(sources=SOURCES):

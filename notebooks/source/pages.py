@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
-import nbformat
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from course_lib import data
 from course_lib.course import chapters
 
 VERDICTS = ("holds", "holds if", "wrong")
+ITALICS = re.compile(r"(?<![*\w])\*([^*]{4,})\*(?!\*)")
 CLAIM = re.compile(r"claim-(\d+\.\d+)")
 
 
@@ -66,13 +66,13 @@ def glossary():
 
 def references(notebooks):
     cells = ["# References\n\nWhat the course draws on, and which chapters say more about it."]
-    reading = {name: further_reading(notebook).lower() for name, notebook in notebooks.items()}
+    reading = {name: further_reading(notebook) for name, notebook in notebooks.items()}
     lines = []
     for row in table(data.path("references.csv")):
         title = f"[{row['title']}]({row['url']})" if row["url"] else row["title"]
         where = ", ".join(filter(None, (row["venue"], row["year"])))
-        named = [name for name, text in reading.items() if short(row["title"]) in text]
-        linked = ", ".join(f"[{int(name[:2])}]({name}.ipynb)" for name in named)
+        citing = [name for name, text in reading.items() if cites(text, row["title"])]
+        linked = ", ".join(f"[{int(name[:2])}]({name}.ipynb)" for name in citing)
         lines.append((row["authors"], title, where, row["what"], linked))
     cells.append(section("Sources", ["authors", "title", "where", "for", "chapter"], lines))
     return page(cells)
@@ -84,14 +84,14 @@ def claims(notebooks):
         "# The article's claims, measured\n\nEvery factual claim and formula of the article, in our words. "
         "The last column leads to the section that shows it; the cell is tagged with the claim's number."
     ]
-    titles = {chapter.number: f"{chapter.number} · {chapter.title}" for chapter in chapters()}
+    headings = {chapter.number: f"{chapter.number} · {chapter.title}" for chapter in chapters()}
     for number, group in groupby(ledger(), key=lambda claim: claim.chapter):
         lines = [
             (claim.id, claim.claim, f"**{claim.verdict}**", claim.note, decide.get(claim.id, ""))
             for claim in group
         ]
         columns = ["", "claim", "verdict", "condition, or what is so", "shown in"]
-        cells.append(section(titles[number], columns, lines))
+        cells.append(section(headings[number], columns, lines))
     return page(cells)
 
 
@@ -103,9 +103,7 @@ def section(heading, columns, rows):
 
 
 def page(texts):
-    notebook = new_notebook(cells=[new_markdown_cell(text, id=f"page-{n}") for n, text in enumerate(texts)])
-    notebook.metadata = nbformat.from_dict({"course": {"source": "source/pages.py"}})
-    return notebook
+    return new_notebook(cells=[new_markdown_cell(text, id=f"page-{n}") for n, text in enumerate(texts)])
 
 
 # --- where a claim is decided, and what a chapter names
@@ -135,6 +133,15 @@ def further_reading(notebook):
     return text.partition("## Further reading")[2]
 
 
-def short(title):
-    """Chapters leave out what follows a colon."""
-    return title.partition(":")[0].strip(" .!").lower()
+def cites(text, title):
+    return title in text or bool(parts(title) & titles(text))
+
+
+def titles(text):
+    """The titles that a chapter's further reading names: all in italics, without what follows a colon."""
+    return {min(parts(title), key=title.lower().index) for title in re.findall(ITALICS, text)}
+
+
+def parts(title):
+    """A title before and after its colon, in small letters: chapters name a work by either."""
+    return {part.strip(" .!").lower() for part in title.split(": ")}

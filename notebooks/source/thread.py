@@ -66,7 +66,7 @@ def minutes(cells):
 
 
 def table(built):
-    """README's table of chapters; `built` is {name: cells} of those that are there."""
+    """README's table of chapters; `built` is {name: notebook} of those that are there."""
     rows = ["| | chapter | what you will be able to do | minutes: core + deeper | exercises | predictions |"]
     rows.append("| --- | --- | --- | --- | --- | --- |")
     for chapter in chapters():
@@ -74,9 +74,10 @@ def table(built):
     return "\n".join(rows) + "\n"
 
 
-def row(chapter, cells):
-    if cells is None:
+def row(chapter, notebook):
+    if notebook is None:
         return [str(chapter.number), chapter.title, chapter.able, "planned", "", ""]
+    cells = notebook.cells
     core, deeper = minutes(cells)
     linked = f"[{chapter.title}](notebooks/{chapter.notebook}.ipynb)"
     counts = (str(len(found)) for found in (exercises(cells), predictions(cells)))
