@@ -19,10 +19,9 @@ from build import BuildError, chapters, code_cells, tags
 
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
-TAGS = set(
-    """core deeper lecture-core live predict reveal exercise stub check solution raises-exception
-nbval-ignore-output nbval-skip skip-execution hide-input""".split()
-)
+TAGS = set("""core deeper lecture-core live predict reveal exercise stub check solution raises-exception
+nbval-ignore-output nbval-skip skip-execution hide-input thread""".split())
+CLAIM = re.compile(r"claim-\d+\.\d+")
 SLIDES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
 EXERCISE = re.compile(r"#{2,4} Exercise \d+\.\d+ — \S.* \(difficulty [1-5]/5, about \d+ minutes?\)")
@@ -63,11 +62,8 @@ def outputs(notebook):
 
 def texts(output):
     """The readable texts of an output, without encoded pictures, where chance letters look like a path."""
-    data = [
-        value if isinstance(value, str) else json.dumps(value)
-        for kind, value in output.get("data", {}).items()
-        if kind not in ("image/png", "image/jpeg")
-    ]
+    data = [value if isinstance(value, str) else json.dumps(value)
+            for kind, value in output.get("data", {}).items() if kind not in ("image/png", "image/jpeg")]
     error = [output.get("evalue", ""), *output.get("traceback", [])]
     return [BASE64.sub("", text) for text in [output.get("text", ""), *data, *error]]
 
@@ -217,8 +213,19 @@ def exercises(notebook):
 def known_tags(notebook):
     """Only tags that mean something here, so that a misspelt one is found."""
     for index, cell in numbered(notebook):
-        for tag in sorted(set(tags(cell)) - TAGS):
+        for tag in sorted(tag for tag in set(tags(cell)) - TAGS if not CLAIM.fullmatch(tag)):
             yield f"cell {index}: unknown tag {tag!r}"
+
+
+@rule
+def claims(notebook):
+    """A tag `claim-N.M` is on one code cell: the one that decides the claim."""
+    seen = set()
+    for index, cell in numbered(notebook):
+        for tag in filter(CLAIM.fullmatch, tags(cell)):
+            if cell.cell_type != "code" or tag in seen:
+                yield f"cell {index}: {tag} is on a second cell, or on one without code"
+            seen.add(tag)
 
 
 @rule
@@ -295,7 +302,7 @@ def no_machine_paths(notebook):
     for index, cell in numbered(notebook):
         found = [cell.source, *(text for output in cell.get("outputs", []) for text in texts(output))]
         for match in filter(None, map(MACHINE_PATH.search, found)):
-            yield f"cell {index}: a machine's path: {match.string[match.start() :][:40]!r}"
+            yield f"cell {index}: a machine's path: {match.string[match.start():][:40]!r}"
 
 
 @rule
@@ -303,7 +310,7 @@ def no_addresses(notebook):
     """No output shows an address in memory: it differs each time."""
     for index, _, output in outputs(notebook):
         for match in filter(None, map(ADDRESS.search, texts(output))):
-            yield f"cell {index}: an address in memory: {match.string[: match.end()][-60:]!r}"
+            yield f"cell {index}: an address in memory: {match.string[:match.end()][-60:]!r}"
 
 
 @rule
