@@ -11,7 +11,7 @@ TWO := -n 2 --dist
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
 
-.PHONY: help install lab lab-network gpu test test-browser notebooks record bench clean
+.PHONY: help install lab lab-network horovod gpu test test-browser notebooks record bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"
@@ -20,10 +20,11 @@ help:
 	@echo "make notebooks [NB=10] [FORCE=1]   build what changed in notebooks/source"
 	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
 	@echo "make lab-network       chapter 5's lab: hosts joined by limited links (Linux, root or user namespaces)"
+	@echo "make horovod [RECORD=1]   build Horovod apart (5 to 20 minutes) and compare it with DDP"
 	@echo "make gpu               the tests that need a GPU (they skip without one)"
 	@echo "make bench [RECORD=1]  time launch, ring, simulator and widgets beside their peers"
 	@echo "make install           only make .venv"
-	@echo "make clean             remove .venv and what tests left"
+	@echo "make clean             remove .venv, .venv-horovod and what tests left"
 	@echo
 	@echo "PYTHON=python3.12      the Python that makes .venv (3.11 or newer)"
 	@echo "TORCH=cpu              PyTorch without CUDA: on Linux a download of 0.2 instead of several GB"
@@ -63,6 +64,13 @@ record: install
 lab-network: install
 	$(BIN)/python tests/lab_network.py
 
+horovod: .venv-horovod/installed
+	.venv-horovod/bin/python notebooks/with_horovod/compare.py $(if $(RECORD),--record)
+
+.venv-horovod/installed: constraints.txt notebooks/with_horovod/install.sh notebooks/with_horovod/cxx17
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" sh notebooks/with_horovod/install.sh .venv-horovod
+	@touch $@
+
 bench: install
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python tests/bench/run.py $(if $(RECORD),--record)
@@ -71,5 +79,5 @@ gpu: install
 	$(BIN)/pytest -rs -m gpu tests
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache *.egg-info tests/artifacts
+	rm -rf .venv .venv-horovod .pytest_cache .ruff_cache *.egg-info tests/artifacts
 	find course_lib notebooks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -174,7 +174,7 @@ def wire_bytes(pid):
 def measure(rate, repeat):
     """The recording: where and when, the link, every time measured, and the bytes on the wire."""
     sys.path.insert(0, str(ROOT / "notebooks" / "source"))
-    from build import this_machine
+    from machine import this_machine
 
     from course_lib import laws
 

@@ -44,7 +44,10 @@ def train(task, config, rank=0, size=1, rate=None, watch=None, attach=None):
 
 
 class Trainer:
-    """What one rank holds: its replica, optimizer, schedule and share of the data, and the record so far."""
+    """What one rank holds: its replica, optimizer, schedule and share of the data, and the record so far.
+
+    Whoever communicates otherwise than DistributedDataParallel overrides replica, make_optimizer and total.
+    """
 
     def __init__(self, task, config, rank, size, rate=None, attach=None):
         self.task, self.config, self.rank, self.size = task, config, rank, size
@@ -53,15 +56,16 @@ class Trainer:
         steps = config.steps_per_epoch(samples, size)
         torch.manual_seed(config.seed)
         self.model = task.model()
-        self.net = self._replica(attach)
+        self.net = self.replica(attach)
         torch.manual_seed(config.seed + rank)  # from here on each rank has noise of its own (dropout)
-        self.optimizer = _OPTIMIZERS[config.optimizer](self.model.parameters(), lr=config.lr)
+        self.optimizer = self.make_optimizer()
         self.schedule = scheduler(config, self.optimizer, steps, rate)
         # It deals one permutation out like cards: together the ranks' batches are the batch of one process.
         self.sampler = DistributedSampler(range(samples), size, rank, seed=config.seed, drop_last=True)
         self.batches = BatchSampler(self.sampler, config.batch * config.accumulation, drop_last=True)
 
-    def _replica(self, attach):
+    def replica(self, attach):
+        """What the forward pass calls: the model, in DDP if there are others. Ranks begin equal after it."""
         config = self.config
         if self.size == 1 and not (config.comm_hook or attach):
             return self.model
@@ -76,6 +80,13 @@ class Trainer:
         if attach:
             attach(net)
         return net
+
+    def make_optimizer(self):
+        return _OPTIMIZERS[self.config.optimizer](self.model.parameters(), lr=self.config.lr)
+
+    def total(self, tensor):
+        """The sum of the ranks' `tensor`, which may be changed."""
+        return sum_over_ranks(tensor, self.size)
 
     def finished(self):
         return self.epoch >= self.config.epochs or len(self.losses) >= self._most_steps()
@@ -95,7 +106,7 @@ class Trainer:
             self.schedule.step()
         self.epoch += 1
         # All ranks' batches are of one size, so the plain mean counts every sample once.
-        of_all = sum_over_ranks(torch.tensor(losses, dtype=torch.float64), self.size) / self.size
+        of_all = self.total(torch.tensor(losses, dtype=torch.float64)) / self.size
         self.losses += of_all.tolist()
         return of_all.mean().item()
 

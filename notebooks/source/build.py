@@ -14,7 +14,6 @@ import difflib
 import hashlib
 import json
 import os
-import platform
 import re
 import sys
 import tempfile
@@ -22,13 +21,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
 
 import jupytext
 import nbformat
 from jupytext.myst import MystMetadataParsingError
+from machine import this_machine
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat.validator import NotebookValidationError
@@ -218,18 +217,6 @@ def settled(output, cell, n):
 
 
 # --- recorded measurements
-
-
-def this_machine():
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "cores": cores,
-        "architecture": platform.machine(),
-        "os": platform.system(),
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "numpy": version("numpy"),
-    }
 
 
 def record(notebook, chapter):

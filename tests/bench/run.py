@@ -23,7 +23,7 @@ def main():
     tables = {name: table(name) for name in BENCHMARKS}
     if "--record" in sys.argv:
         sys.path.insert(0, str(ROOT / "notebooks" / "source"))
-        from build import this_machine
+        from machine import this_machine
 
         about = {"machine": this_machine(), "date": date.today().isoformat(), "tables": tables}
         RECORDING.write_text(
