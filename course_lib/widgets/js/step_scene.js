@@ -1,0 +1,126 @@
+// The class: desks in a ring, the data set in the middle, chunks on the links.
+
+import { svg } from "./dom.js";
+import { PIECE, colourOf, desk, piece } from "./step_parts.js";
+import { bytesText, fill } from "./text.js";
+
+const X = 248, Y = 186, WIDE = 196, HIGH = 138, APART = 0.3; // of the ring of desks; what a desk takes of a link
+const PILES = 0.42; // of the way from the middle to a desk
+
+export function scene(story, labels, urls, choose) {
+  const ranks = Array.from({ length: story.ranks }, (_, rank) => rank);
+  const angle = rank => 2 * Math.PI * rank / story.ranks - Math.PI / 2;
+  const at = (turn, far = 1) => [X + far * WIDE * Math.cos(turn), Y + far * HIGH * Math.sin(turn)];
+  const onLink = (rank, share) => {
+    const from = angle(rank) + APART, whole = 2 * Math.PI / story.ranks - 2 * APART;
+    return at(from + whole * share);
+  };
+  const pieces = story.samples[0][0].length;
+
+  const links = ranks.map(rank => {
+    const points = Array.from({ length: 13 }, (_, step) => onLink(rank, step / 12).map(x => x.toFixed(1)).join(" "));
+    const line = svg("path", { class: "course-wire", d: `M${points.join("L")}` });
+    const [x, y] = onLink(rank, 1), [x0, y0] = onLink(rank, 0.9);
+    const turn = Math.atan2(y - y0, x - x0) * 180 / Math.PI;
+    const arrow = svg("path", { class: "course-wire-head", d: "M-7-5L2 0L-7 5Z",
+                                transform: `translate(${x} ${y}) rotate(${turn})` });
+    const [tx, ty] = at(angle(rank) + Math.PI / story.ranks, story.ranks > 6 ? 0.74 : 0.76);
+    const count = svg("text", { class: "course-count", x: tx, y: ty + 4, "text-anchor": "middle" });
+    return { node: svg("g", {}, line, arrow), count, line, arrow };
+  });
+  const seats = ranks.map(rank => {
+    const [x, y] = at(angle(rank)), seat = desk(rank, pieces);
+    seat.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+    seat.node.addEventListener("click", () => choose(rank));
+    return seat;
+  });
+  const piles = ranks.map(rank => {
+    const [x, y] = at(angle(rank), PILES), [start, stop] = story.shards[rank];
+    const stack = [2, 1, 0].map(depth => {
+      const shape = svg("path", { class: "course-piece", d: PIECE,
+                                  transform: `translate(${x + 2 * depth} ${y - 3 * depth}) scale(15)` });
+      shape.style.fill = colourOf(rank);
+      return shape;
+    });
+    return svg("g", {}, ...stack, svg("text", { class: "course-count", x, y: y + 20, "text-anchor": "middle" }, stop - start));
+  });
+  const coming = ranks.map(rank => piece(17, rank));
+  const tokens = story.chunks.length ? Array.from({ length: 2 * story.ranks }, token) : [];
+  const big = svg("text", { class: "course-big", x: X, y: Y + 2, "text-anchor": "middle" });
+  const small = svg("text", { class: "course-small", x: X, y: Y + 22, "text-anchor": "middle" });
+  const node = svg("g", {},
+    ...links.map(link => link.node), svg("g", { class: "course-piles" }, ...piles),
+    ...seats.map(seat => seat.node), ...coming.map(each => each.node),
+    ...tokens.map(each => each.node), svg("g", { class: "course-counts" }, ...links.map(link => link.count)), big, small);
+
+  function draw(state, mode, worker) {
+    ranks.forEach(rank => drawSeat(rank, state, mode, worker));
+    const busy = new Set(state.flying.map(([number]) => story.chunks[number][0]));
+    links.forEach(({ line, arrow, count }, rank) => {
+      line.setAttribute("class", busy.has(rank) ? "course-wire course-wire-busy" : "course-wire");
+      arrow.setAttribute("class", busy.has(rank) ? "course-wire-head course-wire-head-busy" : "course-wire-head");
+      const [arrived, onWay] = state.links[rank];
+      count.textContent = bytesText(arrived + onWay);
+    });
+    tokens.forEach((each, index) => drawToken(each, state.flying[index], mode));
+    const [first, second] = middle(state, mode);
+    big.textContent = first;
+    small.textContent = second;
+  }
+
+  function drawSeat(rank, state, mode, worker) {
+    const [kind, step, part, share] = state.doing[rank], seat = seats[rank], late = state.late[rank];
+    seat.node.setAttribute("class", `course-seat course-seat-${kind}${mode === "node" && rank === worker ? " course-seat-chosen" : ""}`);
+    seat.arm.style.display = kind === "wait" ? "" : "none";
+    seat.bar.setAttribute("width", (84 * (kind === "wait" ? 0 : share)).toFixed(1));
+    seat.words.textContent = doingText(labels, kind, part, late);
+    seat.replica.show(state.fingerprints[rank]);
+    const [lying, flies] = state.desks[rank];
+    seat.places.forEach((each, place) => {
+      const there = place < lying.length;
+      each.node.style.display = there ? "" : "none";
+      if (there) each.show(urls[lying[place]]);
+    });
+    coming[rank].node.style.display = flies >= 0 ? "" : "none";
+    if (flies >= 0) {
+      coming[rank].show(urls[flies]);
+      coming[rank].place(...at(angle(rank), PILES + (0.88 - PILES) * ease(share)), mode === "source" ? 1.5 : 1);
+    }
+  }
+
+  function drawToken(each, flight, mode) {
+    each.node.style.display = flight ? "" : "none";
+    if (!flight) return;
+    const [number, share] = flight, [source, , , , , , bucket] = story.chunks[number];
+    const [x, y] = onLink(source, share);
+    each.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${mode === "pipe" ? 1.25 : 0.8})`);
+    each.shape.style.stroke = colourOf(source);
+    each.text.textContent = bucket + 1;
+  }
+
+  function middle(state, mode) {
+    const sent = state.links.reduce((sum, [arrived, onWay]) => sum + arrived + onWay, 0);
+    if (mode === "pipe") return [bytesText(sent), labels.step_player_sent];
+    const prints = new Set(state.fingerprints);
+    if (mode === "terminal") return [prints.size === 1 ? "=" : "≠", prints.size === 1 ? labels.step_player_equal : labels.step_player_unequal];
+    return ["", ""];
+  }
+
+  return { node, draw };
+}
+
+const ease = share => share * share * (3 - 2 * share);
+
+function token() {
+  const shape = svg("rect", { class: "course-chunk", x: -10, y: -9, width: 20, height: 18, rx: 5 });
+  const text = svg("text", { class: "course-chunk-text", y: 4.5, "text-anchor": "middle" });
+  return { node: svg("g", {}, shape, text), shape, text };
+}
+
+// A phase in two words; whom a waiting rank waits for, where that is known.
+export function doingText(labels, kind, part, late) {
+  if (kind === "wait" && late.length) return fill(labels.step_player_wait_for, { ranks: listed(late) });
+  return fill(labels[`step_player_${kind}`], { layer: part + 1 });
+}
+
+export const listed = (ranks, most = 3) => ranks.slice(0, most).join(", ") + (ranks.length > most ? ", …" : "");
