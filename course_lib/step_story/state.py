@@ -109,9 +109,7 @@ def _late(story, doing, buckets, time):
     lacking = next((bucket for bucket, received in enumerate(buckets) if received < whole), None)
     if lacking is None:
         return ()
-    return tuple(
-        rank for rank, diary in enumerate(story.diaries) if diary.ready[doing.step][lacking] > time
-    )
+    return tuple(rank for rank, diary in enumerate(story.diaries) if diary.ready[doing.step][lacking] > time)
 
 
 def _desk(diary, doing):

@@ -118,12 +118,12 @@ class Story:
 
     @cached_property
     def losses(self):
-        """Loss on all training digits at the start and after each step, of rank 0's replica."""
-        network, training = Network(self.setting.width), load_digits()[0]
+        """Loss in nats on the digits held out, at the start and after each step, of rank 0's replica."""
+        network, held_out = Network(self.setting.width), load_digits()[1]
         losses = []
         for parameters in self.diaries[0].parameters:
             network.parameters = parameters
-            losses.append(network.forward(training.images, training.labels))
+            losses.append(network.forward(held_out.images, held_out.labels))
         return tuple(losses)
 
     @cached_property
@@ -132,7 +132,9 @@ class Story:
 
         No rank can have the mean before, so none updates before.
         """
-        last = [[(diary.ready[step][-1], rank) for rank, diary in enumerate(self.diaries)] for step in self.steps]
+        last = [
+            [(diary.ready[step][-1], rank) for rank, diary in enumerate(self.diaries)] for step in self.steps
+        ]
         return tuple(max(each) for each in last)
 
     @property

@@ -2,6 +2,7 @@
 
 import { svg } from "./dom.js";
 import { bar, playhead } from "./step_lanes.js";
+import { doingText } from "./step_scene.js";
 import { PIECE, colourOf, piece, replicaPicture } from "./step_parts.js";
 import { linearTicks } from "./chart.js";
 import { bytesText, fill, numberText } from "./text.js";
@@ -18,9 +19,10 @@ function source(story, labels, urls) {
   let from = X;
   const shelf = shares.flatMap((share, rank) => {
     const width = WIDTH * share / all, box = svg("rect", { class: "course-shard", x: from, y: 34, width, height: 18 });
+    const used = svg("rect", { class: "course-used", x: from, y: 54, width: 0, height: 5 });
     box.style.fill = colourOf(rank);
     from += width;
-    return [box];
+    return { nodes: [box, used], used, wide: width / share };
   });
   const rows = story.samples.map((steps, rank) => {
     const y = 100 + row * (rank + 0.5), first = X + 44;
@@ -37,7 +39,8 @@ function source(story, labels, urls) {
   });
   function draw(state) {
     rows.forEach(({ slots, words }, rank) => {
-      const [lying] = state.desks[rank], samples = story.samples[rank][state.doing[rank][1]];
+      const [lying] = state.desks[rank], step = state.doing[rank][1], samples = story.samples[rank][step];
+      shelf[rank].used.setAttribute("width", ((step * samples.length + lying.length) * shelf[rank].wide).toFixed(1));
       slots.forEach(({ filled }, place) => {
         filled.node.style.display = place < lying.length ? "" : "none";
         if (place < lying.length) filled.show(urls[lying[place]]);
@@ -46,7 +49,7 @@ function source(story, labels, urls) {
     });
   }
   const about = fill(labels.step_player_shards, { samples: all.toLocaleString("en"), ranks: story.ranks, shard: shares[0] });
-  const parts = [title(labels.step_player_title_source), ...shelf, text(X, 72, about), ...rows.flatMap(each => each.nodes)];
+  const parts = [title(labels.step_player_title_source), ...shelf.flatMap(each => each.nodes), text(X, 78, about), ...rows.flatMap(each => each.nodes)];
   return { node: svg("g", {}, ...parts), draw };
 }
 
@@ -67,7 +70,7 @@ function pipe(story, labels) {
     const words = text(left + width + 8, y + height - 2, "");
     return { front, words, nodes: [text(X, y + height - 2, `${rank} → ${(rank + 1) % story.ranks}`), back, front, words] };
   });
-  const middle = 40 + row * story.ranks + 26, cell = Math.min(34, 250 / story.ranks);
+  const middle = 40 + row * story.ranks + 26, cell = 250 / story.ranks;
   const grid = buckets.map((nbytes, bucket) => {
     const y = middle + 16 + 36 * bucket;
     const cells = story.phases.map((_, rank) => {
@@ -91,6 +94,7 @@ function pipe(story, labels) {
       const received = state.buckets[rank][bucket], share = Math.max(0, received) / (2 * (story.ranks - 1));
       front.setAttribute("height", (24 * share).toFixed(1));
       front.setAttribute("y", (y + 24 * (1 - share)).toFixed(1));
+      front.style.fill = share === 1 ? "var(--course-mean)" : colourOf(rank);
       mark.textContent = received < 0 ? "" : share === 1 ? "✓" : `${received}`;
     }));
   }
@@ -141,7 +145,8 @@ function node(story, labels) {
 
   function draw(state, worker) {
     const [kind, step, part, share] = state.doing[worker];
-    heading.textContent = fill(labels.step_player_title_node, { rank: worker });
+    const doing = doingText(labels, kind, part, state.late[worker]);
+    heading.textContent = fill(labels.step_player_title_node, { rank: worker, doing });
     lay(worker, step);
     const x = lanes.across(state.time).toFixed(1);
     head.setAttribute("d", `M${x} 206V334`);
@@ -155,7 +160,7 @@ function node(story, labels) {
       const received = state.buckets[worker][bucket], filling = received < 0 ? here * (kind === "backward") : 1;
       const depth = 34 * filling, slant = 6 * (1 - depth / 38);
       level.setAttribute("d", `M${x + 28} 160h48l${6 - slant} ${-depth}h${-60 + 2 * slant}z`);
-      level.style.fill = received === whole ? "var(--course-phase-collective)" : colourOf(worker);
+      level.style.fill = received === whole ? "var(--course-mean)" : colourOf(worker);
       level.style.display = filling ? "" : "none";
       drop.style.opacity = kind === "backward" && part === layer ? 1 : 0.2;
       words.textContent = bucketText(labels, received, whole);
@@ -185,7 +190,7 @@ function terminal(story, labels) {
     return { replica, print, nodes: [replica.node, dot(x + size + 10, y + 7, rank), text(x + size + 5, y + 28, rank, { class: "course-number" }), print] };
   });
   const verdict = text(X, 40 + rows * (size + 34) + 8, "", { class: "course-strong" });
-  const top = 40 + rows * (size + 34) + 30, bottom = 336, left = X + 44;
+  const top = 40 + rows * (size + 34) + 40, bottom = 334, left = X + 44;
   const low = Math.min(...story.losses), high = Math.max(...story.losses), pad = 0.15 * (high - low) || 0.1;
   const up = loss => bottom - (bottom - top) * (loss - low + pad) / (high - low + 2 * pad);
   const along = step => left + (WIDTH - 64) * step / story.steps;
@@ -208,6 +213,6 @@ function terminal(story, labels) {
     marks.forEach((mark, step) => { mark.style.display = step < state.losses.length ? "" : "none"; });
   }
   return { node: svg("g", {}, title(labels.step_player_title_terminal), ...boards.flatMap(each => each.nodes), verdict,
-                     ...ticks, ...steps, text(X, top - 10, labels.step_player_loss, { class: "course-tiny" }),
+                     ...ticks, ...steps, text(X, top - 9, labels.step_player_loss, { class: "course-tiny" }),
                      text(X + WIDTH - 10, bottom + 30, labels.step_player_steps, { class: "course-tiny", "text-anchor": "end" }), line, ...marks), draw };
 }

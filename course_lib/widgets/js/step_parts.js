@@ -44,27 +44,29 @@ export function digitPictures(images) {
 export function replicaPicture(size) {
   const field = size / 5;
   const back = svg("rect", { class: "course-replica", width: size, height: size, rx: size / 10 });
-  const shape = svg("path", {}), node = svg("g", {}, back, shape);
+  const pale = svg("path", { opacity: 0.4 }), full = svg("path", {}), node = svg("g", {}, back, pale, full);
   let shown;
   function show(print) {
-    if (print === shown) return false;
+    if (print === shown) return;
     shown = print;
-    shape.setAttribute("d", cellsOf(print).map(([column, row]) =>
-      `M${column * field} ${row * field}h${field}v${field}h${-field}z`).join(""));
-    shape.style.fill = `hsl(${hueOf(print)} 62% 48%)`;
-    return true;
+    [pale, full].forEach((shape, index) => {
+      const fields = cellsOf(print).filter(([, , shade]) => shade === index + 1);
+      shape.setAttribute("d", fields.map(([column, row]) =>
+        `M${column * field} ${row * field}h${field}v${field}h${-field}z`).join(""));
+      shape.style.fill = `hsl(${hueOf(print)} 62% 45%)`;
+    });
   }
   return { node, show };
 }
 
 export const hueOf = print => parseInt(print.slice(0, 4), 16) % 360;
 
-// [column, row] of the fields that are filled: digits 8 to f of the first fifteen fill theirs.
+// [column, row, shade] of the fields, by the first fifteen digits: 0 to 4 leave white, 5 to 9 pale (1), a to f full (2).
 export function cellsOf(print) {
   return [...print].slice(0, 15).flatMap((digit, place) => {
-    if (parseInt(digit, 16) < 8) return [];
-    const row = Math.floor(place / 3), column = place % 3;
-    return column < 2 ? [[column, row], [4 - column, row]] : [[2, row]];
+    const row = Math.floor(place / 3), column = place % 3, shade = Math.floor(parseInt(digit, 16) / 5);
+    const field = [column, row, Math.min(2, shade)];
+    return column < 2 ? [field, [4 - column, ...field.slice(1)]] : [field];
   });
 }
 
@@ -80,9 +82,9 @@ export function desk(rank, pieces) {
   edge.style.stroke = colour;
   const replica = replicaPicture(26);
   replica.node.setAttribute("transform", "translate(-37 -2)");
-  const number = svg("text", { class: "course-number", x: 3, y: 16, "text-anchor": "middle" }, String(rank));
-  const places = Array.from({ length: pieces }, (_, place) => piece(11, rank));
-  places.forEach((each, place) => each.place(20 + 14 * (place % 2), 5 + 14 * Math.floor(place / 2)));
+  const number = svg("text", { class: "course-number", x: 0, y: 16, "text-anchor": "middle" }, String(rank));
+  const places = Array.from({ length: pieces }, (_, place) => piece(11.5, rank));
+  places.forEach((each, place) => each.place(17.5 + 14.5 * (place % 2), 3.5 + 14.5 * Math.floor(place / 2)));
   const track = svg("rect", { class: "course-track", x: -42, y: 31, width: 84, height: 4, rx: 2 });
   const bar = svg("rect", { x: -42, y: 31, width: 0, height: 4, rx: 2 });
   bar.style.fill = colour;

@@ -3,14 +3,14 @@
 import { html, svg } from "./dom.js";
 import { assign, button, geometric, linear, radios, select, traitSlider } from "./controls.js";
 import { player } from "./player.js";
-import { classLanes, legend } from "./step_lanes.js";
+import { classLanes, fillings, legend } from "./step_lanes.js";
 import { panels } from "./step_panels.js";
 import { digitPictures } from "./step_parts.js";
-import { listed, scene } from "./step_scene.js";
+import { doingText, listed, scene } from "./step_scene.js";
 import { stateAt } from "./step_state.js";
 import { bandwidthText, bytesText, fill, numberText, secondsText } from "./text.js";
 
-const WIDTH = 960, LANES = 398, KINDS = ["load", "forward", "backward", "wait", "update"];
+const WIDTH = 960, LANES = 392, KINDS = ["load", "forward", "backward", "wait", "update"];
 
 function render({ model, el }) {
   const labels = model.get("labels"), stage = html("div", { class: "course-class" });
@@ -25,15 +25,16 @@ function render({ model, el }) {
   function build(story) {
     built = story;
     urls = digitPictures(story.images);
-    const lane = story.ranks > 5 ? 9 : 12;
+    const lane = Math.min(12, 60 / story.ranks);
     shown = {
       scene: scene(story, labels, urls, rank => assign(model, { worker: rank, mode: "node" })),
       panels: Object.fromEntries(Object.entries(panels).map(([mode, make]) => [mode, make(story, labels, urls)])),
       lanes: classLanes(story, labels, { x: 40, y: LANES, width: WIDTH - 56, lane }),
     };
     const bottom = shown.lanes.bottom + 20;
-    picture = svg("svg", { class: "course-chart course-step", viewBox: `0 0 ${WIDTH} ${bottom + 14}`, role: "img" },
-      svg("rect", { class: "course-board", x: 506, y: 2, width: 452, height: 368, rx: 8 }),
+    const filled = fillings(story.ranks);
+    picture = svg("svg", { class: "course-chart course-step", viewBox: `0 0 ${WIDTH} ${bottom + 14}`, role: "img", style: filled.style },
+      filled.definitions, svg("rect", { class: "course-board", x: 506, y: 2, width: 452, height: 368, rx: 8 }),
       shown.scene.node, ...Object.values(shown.panels).map(panel => panel.node), shown.lanes.node,
       ...legend(labels, KINDS, 40, bottom + 10, 104),
       svg("text", { class: "course-tiny", x: WIDTH - 16, y: bottom + 10, "text-anchor": "end" }, labels.step_player_gate_legend));
@@ -60,12 +61,13 @@ function render({ model, el }) {
 
   function update() {
     modes.update();
+    worker.node.style.display = model.get("mode") === "node" ? "" : "none";
     settings.update();
     chooser.value = model.get("worker");
     picture.setAttribute("aria-label", textOf(Math.min(model.get("frame"), model.get("times").length - 1)));
   }
 
-  const head = html("div", { class: "course-head" }, modes.node, worker.node);
+  const head = html("div", { class: "course-head" }, modes.node, worker.node, html("span", { class: "course-space" }), settings.presets);
   const end = player({ model, el, stage: html("div", {}, head, stage), draw, textOf, below: settings.node });
   model.on("change", update);
   update();
@@ -77,7 +79,9 @@ function render({ model, el }) {
 
 // What is played: a preset, or K, gradient, link and a slow worker. A story of real processes has none of it.
 function controls(model, labels) {
-  if (model.get("given")) return { node: html("p", { class: "course-given" }, labels.step_player_given), update() {} };
+  if (model.get("given")) {
+    return { node: html("p", { class: "course-given" }, labels.step_player_given), presets: "", update() {} };
+  }
   const sizes = model.get("sizes"), widths = model.get("widths");
   const parts = [
     traitSlider(model, "ranks", { label: labels.step_player_ranks, scale: linear(2, 8, 1),
@@ -105,18 +109,15 @@ function controls(model, labels) {
     }
     parts.forEach(part => part.update());
   }
-  const node = html("div", { class: "course-settings" },
-    html("div", { class: "course-buttons" }, ...presets, html("span", { class: "course-space" }), reset),
-    html("div", { class: "course-row" }, ...parts.map(part => part.node)));
-  return { node, update };
+  const node = html("div", { class: "course-settings course-row" }, ...parts.map(part => part.node), reset);
+  return { node, presets: html("div", { class: "course-buttons" }, ...presets), update };
 }
 
 // As widgets/step_player.py says it.
 export function inWords(labels, story, state) {
   const groups = new Map();
   state.doing.forEach(([kind, , part], rank) => {
-    const key = kind === "wait" && state.late[rank].length ? "wait_for" : kind;
-    const words = fill(labels[`step_player_${key}`], { layer: part + 1, ranks: listed(state.late[rank]) });
+    const words = doingText(labels, kind, part, state.late[rank]);
     groups.set(words, [...groups.get(words) ?? [], rank]);
   });
   const doing = [...groups].map(([words, ranks]) => `${listed(ranks, 8)}: ${words}`).join("; ");

@@ -4,17 +4,31 @@ import { svg } from "./dom.js";
 import { PIECE, colourOf, desk, piece } from "./step_parts.js";
 import { bytesText, fill } from "./text.js";
 
-const X = 248, Y = 186, WIDE = 196, HIGH = 138, APART = 0.3; // of the ring of desks; what a desk takes of a link
-const PILES = 0.42; // of the way from the middle to a desk
+const X = 253, Y = 182, WIDE = 186, HIGH = 132; // the middle of the ring of desks, and how far they are from it
+const SEAT = { left: -50, right: 50, top: -46, bottom: 55 }; // what a desk takes, its student and words included
+const PILES = 0.4; // of the way from the middle to a desk
 
 export function scene(story, labels, urls, choose) {
   const ranks = Array.from({ length: story.ranks }, (_, rank) => rank);
   const angle = rank => 2 * Math.PI * rank / story.ranks - Math.PI / 2;
   const at = (turn, far = 1) => [X + far * WIDE * Math.cos(turn), Y + far * HIGH * Math.sin(turn)];
+  const zoom = story.ranks <= 4 ? 1.16 : story.ranks <= 6 ? 1.06 : 0.96;
+  const ends = ranks.map(rank => [leaving(rank, 1), leaving((rank + 1) % story.ranks, -1)]);
   const onLink = (rank, share) => {
-    const from = angle(rank) + APART, whole = 2 * Math.PI / story.ranks - 2 * APART;
-    return at(from + whole * share);
+    const [after, before] = ends[rank], from = angle(rank) + after;
+    return at(from + (2 * Math.PI / story.ranks - after - before) * share);
   };
+
+  // How far round one is out of a desk's place; where they are close, halfway leaves a link of some length.
+  function leaving(rank, way) {
+    const [x, y] = at(angle(rank)), most = 0.82 * Math.PI / story.ranks;
+    for (let turn = 0.1; turn < most; turn += 0.02) {
+      const [dx, dy] = at(angle(rank) + way * turn).map((place, axis) => (place - [x, y][axis]) / zoom);
+      if (dx < SEAT.left || dx > SEAT.right || dy < SEAT.top || dy > SEAT.bottom) return turn;
+    }
+    return most;
+  }
+
   const pieces = story.samples[0][0].length;
 
   const links = ranks.map(rank => {
@@ -24,13 +38,13 @@ export function scene(story, labels, urls, choose) {
     const turn = Math.atan2(y - y0, x - x0) * 180 / Math.PI;
     const arrow = svg("path", { class: "course-wire-head", d: "M-7-5L2 0L-7 5Z",
                                 transform: `translate(${x} ${y}) rotate(${turn})` });
-    const [tx, ty] = at(angle(rank) + Math.PI / story.ranks, story.ranks > 6 ? 0.74 : 0.76);
+    const [tx, ty] = at(angle(rank) + Math.PI / story.ranks, story.ranks > 6 ? 0.54 : story.ranks > 4 ? 0.66 : 0.74);
     const count = svg("text", { class: "course-count", x: tx, y: ty + 4, "text-anchor": "middle" });
     return { node: svg("g", {}, line, arrow), count, line, arrow };
   });
   const seats = ranks.map(rank => {
     const [x, y] = at(angle(rank)), seat = desk(rank, pieces);
-    seat.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+    seat.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${zoom})`);
     seat.node.addEventListener("click", () => choose(rank));
     return seat;
   });
@@ -42,7 +56,7 @@ export function scene(story, labels, urls, choose) {
       shape.style.fill = colourOf(rank);
       return shape;
     });
-    return svg("g", {}, ...stack, svg("text", { class: "course-count", x, y: y + 20, "text-anchor": "middle" }, stop - start));
+    return svg("g", {}, ...stack, svg("text", { class: "course-count", x, y: y + 25, "text-anchor": "middle" }, stop - start));
   });
   const coming = ranks.map(rank => piece(17, rank));
   const tokens = story.chunks.length ? Array.from({ length: 2 * story.ranks }, token) : [];
@@ -73,7 +87,7 @@ export function scene(story, labels, urls, choose) {
     seat.node.setAttribute("class", `course-seat course-seat-${kind}${mode === "node" && rank === worker ? " course-seat-chosen" : ""}`);
     seat.arm.style.display = kind === "wait" ? "" : "none";
     seat.bar.setAttribute("width", (84 * (kind === "wait" ? 0 : share)).toFixed(1));
-    seat.words.textContent = doingText(labels, kind, part, late);
+    seat.words.textContent = shortText(labels, kind, part, late);
     seat.replica.show(state.fingerprints[rank]);
     const [lying, flies] = state.desks[rank];
     seat.places.forEach((each, place) => {
@@ -81,10 +95,11 @@ export function scene(story, labels, urls, choose) {
       each.node.style.display = there ? "" : "none";
       if (there) each.show(urls[lying[place]]);
     });
-    coming[rank].node.style.display = flies >= 0 ? "" : "none";
-    if (flies >= 0) {
+    const seen = flies >= 0 && mode === "source";
+    coming[rank].node.style.display = seen ? "" : "none";
+    if (seen) {
       coming[rank].show(urls[flies]);
-      coming[rank].place(...at(angle(rank), PILES + (0.88 - PILES) * ease(share)), mode === "source" ? 1.5 : 1);
+      coming[rank].place(...at(angle(rank), PILES + (0.9 - PILES) * ease(share)), 1.5);
     }
   }
 
@@ -118,9 +133,14 @@ function token() {
 }
 
 // A phase in two words; whom a waiting rank waits for, where that is known.
+function shortText(labels, kind, part, late) {
+  const key = kind === "wait" && late.length ? "wait_for" : kind;
+  return fill(labels[`step_player_short_${key}`], { ranks: listed(late, 2), layer: part + 1 });
+}
+
 export function doingText(labels, kind, part, late) {
-  if (kind === "wait" && late.length) return fill(labels.step_player_wait_for, { ranks: listed(late) });
-  return fill(labels[`step_player_${kind}`], { layer: part + 1 });
+  const key = kind === "wait" && late.length ? "wait_for" : kind;
+  return fill(labels[`step_player_${key}`], { ranks: listed(late), layer: part + 1 });
 }
 
 export const listed = (ranks, most = 3) => ranks.slice(0, most).join(", ") + (ranks.length > most ? ", …" : "");

@@ -1,6 +1,6 @@
 // What a frame shows: step_story/state.py, line for line; `story` is what step_story/tables.py makes of one.
 
-export const LOAD = "load", WAIT = "wait", DONE = "done";
+const LOAD = "load", WAIT = "wait", DONE = "done";
 
 export function stateAt(story, time) {
   const ranks = Array.from({ length: story.ranks }, (_, rank) => rank);
