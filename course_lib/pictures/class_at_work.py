@@ -61,12 +61,15 @@ def _place(turn, ranks, far=1.0):
 
 def _class(axes, story, now):
     """Desks in a ring with what lies on them, and the links between."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
     ranks, images = story.setting.ranks, load_digits()[0].images
     busy = {story.chunks[number].source for number, _ in now.flying}
     for rank in range(ranks):
         colour, width = ("#222222", 2.4) if rank in busy else ("#CCCCCC", 1.6)
         path = [_place(rank + step / 24, ranks) for step in range(25)]
-        axes.plot(*zip(*path, strict=True), color=colour, linewidth=width, zorder=1, label="_link")
+        axes.add_artist(PathPatch(Path(path), fill=False, edgecolor=colour, linewidth=width, zorder=1))
     for rank in range(ranks):
         desk = now.desks[rank]
         draw_student(
@@ -78,7 +81,8 @@ def _class(axes, story, now):
             waits=now.doing[rank].kind == "wait",
             scale=1.0 if ranks <= 5 else 0.78,
         )
-    axes.set(xlim=(-1.95, 1.95), ylim=(-1.4, 1.5), aspect="equal")
+    axes.set(xlim=(-1.95, 1.95), ylim=(-1.4, 1.5))
+    axes.set_aspect("equal", anchor="W")
     axes.axis("off")
 
 
@@ -123,7 +127,7 @@ def _pipe(axes, story, now):
 
 
 def _node(axes, story, worker):
-    """The worker's first step above its buckets' all-reduces; a dashed line where the last gradient was ready."""
+    """The worker's first step above its buckets' all-reduces; dashed: when the last gradient was ready."""
     phases = [phase for phase in story.diaries[worker].phases if phase.step == 0]
     factor, unit = unit_of(phases[-1].stop, TIMES)
     for kind, (colour, hatch) in LOOKS.items():
@@ -176,6 +180,7 @@ def _terminal(axes, story, now):
         ylabel=label("class_at_work_loss"),
     )
     axes.set_xticks(range(story.setting.steps + 1))
+    axes.locator_params(axis="y", nbins=5)
     axes.set_title(label("class_at_work_terminal", ranks=ranks))
     size = 0.92 / ranks
     for rank in range(ranks):

@@ -15,7 +15,7 @@ class Doing(NamedTuple):
 
 
 class Link(NamedTuple):
-    """One link of the ring. arrived: bytes of whole messages. on_way: bytes of those under way that have gone."""
+    """One link of the ring. arrived: bytes of whole messages. on_way: gone bytes of those under way."""
 
     arrived: int
     on_way: float
@@ -29,8 +29,8 @@ class Desk(NamedTuple):
 
 
 class State(NamedTuple):
-    """All that a frame shows. One entry a rank, but for `flying`, (number in story.chunks, share of the way), and
-    `losses`, of the start and of each step that all ranks have ended.
+    """All that a frame shows. One entry a rank, but for `flying`, (number in story.chunks, share of the way),
+    and `losses`, of the start and of each step that all ranks have ended.
 
     links[rank]: from rank to its right neighbour. buckets[rank][bucket], of its step: chunks received, or -1
     before its gradient is there. late: whom a waiting rank waits for; nobody once all are in the ring.

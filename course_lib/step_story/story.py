@@ -21,8 +21,9 @@ LATENCY = 0.2e-3
 
 @dataclass(frozen=True)
 class Setting:
-    """What a class does. ranks: K, 2 to 8. width: of the network, so of the gradient. bandwidth: bytes/s of a link.
+    """What a class does. ranks: K, 2 to 8. width: of the network, so of the gradient; one of WIDTHS.
 
+    bandwidth: bytes/s of a link, whose latency is LATENCY; a real run has its own.
     slow: the rank whose work takes `factor` times as long, or -1. steps; pieces: samples of a worker a step.
     load (of a piece), forward, backward (of a layer), update: seconds of work. rate: learning rate.
     """
@@ -98,7 +99,7 @@ class Story:
 
     @cached_property
     def chunks(self):
-        """A Chunk for each message, by its start. A rank's chunks leave in the order of steps, buckets, turns."""
+        """A Chunk for each message, by its start. A rank's leave in the order of steps, buckets, turns."""
         turns, sent, chunks = 2 * (self.setting.ranks - 1), [0] * self.setting.ranks, []
         for message in self.run.messages:
             if message.nbytes:
@@ -109,7 +110,7 @@ class Story:
 
     @cached_property
     def reduced(self):
-        """reduced[rank][step][bucket]: when the rank had the whole mean, which is when its last chunk came."""
+        """reduced[rank][step][bucket]: when the rank had the mean, which is when its last chunk came."""
         last = np.zeros((self.setting.ranks, self.setting.steps, LAYERS))
         for chunk in self.chunks:
             place = chunk.target, chunk.step, chunk.bucket

@@ -33,7 +33,7 @@ def _edges(story):
 
 
 def pace(story, times):
-    """Seconds of the show at each of `times`; proportional, but real chunks are quick: half goes by events."""
+    """Seconds of the show at each of `times`: proportional; of a real run half by events, which are quick."""
     show, last = SHOW * story.setting.steps, max(1, len(times) - 1)
     by_event = 0.5 if story.run.world == "real" else 0.0
     span = (times[-1] - times[0]) or 1.0

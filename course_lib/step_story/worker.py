@@ -23,8 +23,8 @@ class Phase(NamedTuple):
 class Diary(NamedTuple):
     """What a rank tells of its steps. times: seconds since the common start.
 
-    phases: in order. samples[step]: numbers of its pieces. ready[step][bucket]: when the bucket's gradient was
-    there; bucket 0 is of the last layer. fingerprints: of the replica at the start and after each step.
+    phases: in order. samples[step]: numbers of its pieces. ready[step][bucket]: when the bucket's gradient
+    was there; bucket 0 is of the last layer. fingerprints: of the replica at the start and after each step.
     losses: of its own batch, a step. parameters: copies at the start and after each step, of rank 0 only.
     """
 
@@ -57,8 +57,8 @@ class Ring:
 def student(setting, images, labels, samples):
     """The worker function: setting.steps synchronous steps of SGD on this rank's pieces.
 
-    images (n, 64), labels (n,), samples (n,): the pieces of all ranks and steps, and their numbers in the data
-    set, in order of rank, then step.
+    images (n, 64), labels (n,), samples (n,): the pieces of all ranks and steps, and their numbers in the
+    data set, in order of rank, then step.
     """
     slowness = [setting.factor if rank == setting.slow else 1.0 for rank in range(setting.ranks)]
     per_rank = setting.steps * setting.pieces

@@ -126,11 +126,11 @@ def step_player(preset="balanced", story=None, **chosen):
     """Player of synchronous steps of SGD by a puzzle class, each student a worker at a desk in a ring.
 
     preset: one of PRESETS, what to start from. story: a Story to play instead, such as
-    tell(run=launch(worker_of(), 4)); then nothing can be set but how to look at it. chosen, each with a default:
-    mode: "source" (data to the desks), "pipe" (gradient chunks on the links), "node" (inside student `worker`),
-    "terminal" (replicas and loss). ranks: K, 2 to 8. width: of the network, so of the gradient; one of WIDTHS.
-    bandwidth: bytes/s of a link, 2e5 to 5e7. slow: the rank whose work takes twice as long, or -1.
-    frame; speed.
+    tell(run=launch(worker_of(), 4)); then nothing can be set but how to look at it.
+    chosen, each with a default: mode: "source" (data to the desks), "pipe" (gradient chunks on the links),
+    "node" (inside student `worker`) or "terminal" (replicas and loss). ranks: K, 2 to 8. width: of the
+    network, so of the gradient; one of WIDTHS. bandwidth: bytes/s of a link, 2e5 to 5e7. slow: the rank whose
+    work takes twice as long, or -1. frame; speed.
     """
     if preset not in PRESETS:
         raise traits.refusal("preset", f"one of {', '.join(PRESETS)}", preset)
