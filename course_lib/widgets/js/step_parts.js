@@ -83,8 +83,8 @@ export function desk(rank, pieces) {
   const replica = replicaPicture(26);
   replica.node.setAttribute("transform", "translate(-37 -2)");
   const number = svg("text", { class: "course-number", x: 0, y: 16, "text-anchor": "middle" }, String(rank));
-  const places = Array.from({ length: pieces }, (_, place) => piece(11.5, rank));
-  places.forEach((each, place) => each.place(17.5 + 14.5 * (place % 2), 3.5 + 14.5 * Math.floor(place / 2)));
+  const places = Array.from({ length: pieces }, (_, place) => piece(12.5, rank));
+  places.forEach((each, place) => each.place(18 + 15 * (place % 2), 3 + 15 * Math.floor(place / 2)));
   const track = svg("rect", { class: "course-track", x: -42, y: 31, width: 84, height: 4, rx: 2 });
   const bar = svg("rect", { x: -42, y: 31, width: 0, height: 4, rx: 2 });
   bar.style.fill = colour;

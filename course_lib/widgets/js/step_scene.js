@@ -29,10 +29,10 @@ export function scene(story, labels, urls, choose) {
     return most;
   }
 
-  const pieces = story.samples[0][0].length;
+  const pieces = story.samples[0][0].length, large = story.ranks > 6 ? 1 : 1.25;
 
   const links = ranks.map(rank => {
-    const points = Array.from({ length: 13 }, (_, step) => onLink(rank, step / 12).map(x => x.toFixed(1)).join(" "));
+    const points = Array.from({ length: 25 }, (_, step) => onLink(rank, step / 24).map(x => x.toFixed(1)).join(" "));
     const line = svg("path", { class: "course-wire", d: `M${points.join("L")}` });
     const [x, y] = onLink(rank, 1), [x0, y0] = onLink(rank, 0.9);
     const turn = Math.atan2(y - y0, x - x0) * 180 / Math.PI;
@@ -108,7 +108,7 @@ export function scene(story, labels, urls, choose) {
     if (!flight) return;
     const [number, share] = flight, [source, , , , , , bucket] = story.chunks[number];
     const [x, y] = onLink(source, share);
-    each.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${mode === "pipe" ? 1.25 : 0.8})`);
+    each.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${mode === "pipe" ? large : 0.75})`);
     each.shape.style.stroke = colourOf(source);
     each.text.textContent = bucket + 1;
   }
