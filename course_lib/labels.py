@@ -808,9 +808,9 @@ LABELS = {
     "class_at_work_loss": "held-out loss (nats)",
     "class_at_work_alt": "A puzzle class of {ranks} students at desks in a ring, in four panels. Source: "
     "from a pile of its own each gets pieces with digits on them. Pipe: after {time}, {flying} chunks of "
-    "gradient travel on the ring's {ranks} links. Node: worker {rank} loads, runs forward and backward, waits "
-    "until the last gradient is ready and averaged, and only then updates. Terminal: after {steps} steps all "
-    "replicas are equal, and the loss has gone from {first} to {last}.",
+    "gradient travel on the ring's {ranks} links. Node: worker {rank} loads, runs forward and backward, "
+    "waits until the last gradient is ready and averaged, and only then updates. Terminal: after {steps} "
+    "steps all replicas are equal, and the loss has gone from {first} to {last}.",
 }
 
 

@@ -3,7 +3,7 @@
     python tests/bench/step_player_frames.py
 
 Plays each mode with 8 workers for some seconds and prints how many frames there were, and within how many
-milliseconds 95 % of them were drawn; then how long Python takes to tell another story. Fails if a frame
+milliseconds half and 95 % of them were drawn; then how long Python takes to tell another story. Fails if a frame
 takes longer than its limit, or another story longer than its.
 """
 
@@ -37,22 +37,23 @@ def main():
                 notebook.run_all()
                 results = [(mode, *frames(notebook, mode)) for mode in MODES]
                 story = float(kernel(notebook, STORY))
-    print(f"{'K = 8':12} {'frames a second':>16} {'95 % within':>14}")
-    for mode, count, most in results:
-        print(f"{mode:12} {count / SECONDS:16.0f} {most:11.1f} ms")
+    print(f"{'K = 8':12} {'frames a second':>16} {'half within':>14} {'95 % within':>14}")
+    for mode, count, half, most in results:
+        print(f"{mode:12} {count / SECONDS:16.0f} {half:11.1f} ms {most:11.1f} ms")
     print(f"another story, told in {story:.0f} ms")
-    return int(any(most > MOST_MS for _, _, most in results) or story > MOST_STORY_MS)
+    return int(any(most > MOST_MS for *_, most in results) or story > MOST_STORY_MS)
 
 
 def frames(notebook, mode):
-    """(how many frames, milliseconds of script that 95 % of them took)."""
+    """(how many frames, milliseconds of script within which half and 95 % of them were drawn)."""
     kernel(notebook, f"p.mode, p.frame, p.playing = {mode!r}, 0, True")
     notebook.page.wait_for_timeout(1000)
     notebook.ask(COSTS, 0)
     notebook.page.wait_for_timeout(1000 * SECONDS)
     costs = notebook.ask(COSTS, 0)
     kernel(notebook, "p.playing = False")
-    return len(costs), statistics.quantiles(costs, n=20)[-1]
+    twentieths = statistics.quantiles(costs, n=20)
+    return len(costs), twentieths[9], twentieths[18]
 
 
 if __name__ == "__main__":

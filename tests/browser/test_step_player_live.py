@@ -1,4 +1,4 @@
-"""The puzzle class in JupyterLab in a real browser: each control by keyboard, motion, both themes, frame times."""
+"""The puzzle class in a real browser: each control by keyboard, motion, both themes, frame times."""
 
 import json
 import statistics
@@ -86,7 +86,7 @@ def test_the_modes(notebook):
 
 
 def test_the_worker_looked_into(notebook):
-    choice = player(notebook).get_by_label("Worker", exact=True)
+    choice = player(notebook).locator(".course-head select")
     assert not choice.is_visible()
     kernel(notebook, "p.mode = 'node'")
     choice.focus()
@@ -184,8 +184,9 @@ def test_the_script_of_a_frame(notebook, mode):
     costs = notebook.ask(COSTS, 0)
     kernel(notebook, "p.playing = False")
     assert len(costs) > 5
+    half, most = (statistics.quantiles(costs, n=20)[place] for place in (9, 18))
     print(
-        f"{mode}, K = 8: {len(costs)} frames, 95 % within {statistics.quantiles(costs, n=20)[-1]:.1f} ms of script"
+        f"{mode}, K = 8: {len(costs)} frames, half within {half:.1f} ms of script, 95 % within {most:.1f} ms"
     )
 
 

@@ -93,13 +93,14 @@ export function player({ model, el, stage, draw, textOf = frame => model.get("te
     scrub.max = last;
     say(play, playing ? `❚❚ ${labels.player_pause}` : `▶ ${labels.player_play}`);
     scrub.value = frame;
-    scrub.setAttribute("aria-valuetext", textOf(frame));
+    const words = textOf(frame);
+    scrub.setAttribute("aria-valuetext", words);
     speed.value = model.get("speed");
     first.disabled = back.disabled = frame === 0;
     next.disabled = frame === last;
     say(count, fill(labels.player_count, { frame, last }));
     status.setAttribute("aria-live", playing ? "off" : "polite"); // while playing, a voice could not keep up
-    say(status, textOf(frame));
+    say(status, words);
     draw(frame, playing ? timeAt(frame) : times[frame]);
   }
 

@@ -1,6 +1,6 @@
 // Lanes of time: all ranks' under the class, one rank's inside it. The gate is where the last gradient was ready.
 
-import { svg } from "./dom.js";
+import { put, svg } from "./dom.js";
 import { colourOf } from "./step_parts.js";
 import { secondsText } from "./text.js";
 
@@ -20,9 +20,9 @@ export function classLanes(story, labels, { x, y, width, lane }) {
   const node = svg("g", {}, ...bars, ...names, ...gates, head, now);
   function draw(time) {
     const at = across(time).toFixed(1);
-    head.setAttribute("d", `M${at} ${y - 6}V${bottom + 4}`);
-    now.setAttribute("x", Math.min(x + width - 24, Math.max(x + 20, at)));
-    now.textContent = secondsText(time);
+    put(head, "d", `M${at} ${y - 6}V${bottom + 4}`);
+    put(now, "x", Math.min(x + width - 24, Math.max(x + 20, at)));
+    put(now, "text", secondsText(time));
   }
   return { node, draw, bottom };
 }

@@ -1,6 +1,6 @@
 // The four panels beside the class: source, pipe, node, terminal. Each is {node, draw(state, worker)}.
 
-import { svg } from "./dom.js";
+import { put, show, svg } from "./dom.js";
 import { bar, playhead } from "./step_lanes.js";
 import { doingText } from "./step_scene.js";
 import { PIECE, colourOf, piece, replicaPicture } from "./step_parts.js";
@@ -40,12 +40,12 @@ function source(story, labels, urls) {
   function draw(state) {
     rows.forEach(({ slots, words }, rank) => {
       const [lying] = state.desks[rank], step = state.doing[rank][1], samples = story.samples[rank][step];
-      shelf[rank].used.setAttribute("width", ((step * samples.length + lying.length) * shelf[rank].wide).toFixed(1));
+      shelf[rank].put(used, "width", ((step * samples.length + lying.length) * shelf[rank].wide).toFixed(1));
       slots.forEach(({ filled }, place) => {
-        filled.node.style.display = place < lying.length ? "" : "none";
+        show(filled.node, place < lying.length);
         if (place < lying.length) filled.show(urls[lying[place]]);
       });
-      words.textContent = fill(labels.step_player_samples, { first: samples[0], last: samples.at(-1) });
+      put(words, "text", fill(labels.step_player_samples, { first: samples[0], last: samples.at(-1) }));
     });
   }
   const about = fill(labels.step_player_shards, { samples: all.toLocaleString("en"), ranks: story.ranks, shard: shares[0] });
@@ -66,7 +66,7 @@ function pipe(story, labels) {
     const y = 40 + row * rank, height = Math.min(16, row - 6);
     const back = svg("rect", { class: "course-track", x: left, y, width, height, rx: 2 });
     const front = svg("rect", { x: left, y, width: 0, height, rx: 2 });
-    front.style.fill = colourOf(rank);
+    put(front, "fill", colourOf(rank));
     const words = text(left + width + 8, y + height - 2, "");
     return { front, words, nodes: [text(X, y + height - 2, `${rank} → ${(rank + 1) % story.ranks}`), back, front, words] };
   });
@@ -76,7 +76,7 @@ function pipe(story, labels) {
     const cells = story.phases.map((_, rank) => {
       const back = svg("rect", { class: "course-slot", x: left + cell * rank, y, width: cell - 4, height: 24, rx: 3 });
       const front = svg("rect", { x: left + cell * rank, y, width: cell - 4, height: 24, rx: 3 });
-      front.style.fill = colourOf(rank);
+      put(front, "fill", colourOf(rank));
       const mark = text(left + cell * (rank + 0.5) - 2, y + 17, "", { class: "course-halo course-strong", "text-anchor": "middle" });
       return { back, front, mark, y };
     });
@@ -87,15 +87,15 @@ function pipe(story, labels) {
   function draw(state) {
     bars.forEach(({ front, words }, rank) => {
       const sent = state.links[rank][0] + state.links[rank][1];
-      front.setAttribute("width", (width * Math.min(1, sent / total)).toFixed(1));
-      words.textContent = fill(labels.step_player_of, { sent: bytesText(sent), total: bytesText(total) });
+      put(front, "width", (width * Math.min(1, sent / total)).toFixed(1));
+      put(words, "text", fill(labels.step_player_of, { sent: bytesText(sent), total: bytesText(total) }));
     });
     grid.forEach(({ cells }, bucket) => cells.forEach(({ front, mark, y }, rank) => {
       const received = state.buckets[rank][bucket], share = Math.max(0, received) / (2 * (story.ranks - 1));
-      front.setAttribute("height", (24 * share).toFixed(1));
-      front.setAttribute("y", (y + 24 * (1 - share)).toFixed(1));
-      front.style.fill = share === 1 ? "var(--course-mean)" : colourOf(rank);
-      mark.textContent = received < 0 ? "" : share === 1 ? "✓" : `${received}`;
+      put(front, "height", (24 * share).toFixed(1));
+      put(front, "y", (y + 24 * (1 - share)).toFixed(1));
+      put(front, "fill", share === 1 ? "var(--course-mean)" : colourOf(rank));
+      put(mark, "text", received < 0 ? "" : share === 1 ? "✓" : `${received}`);
     }));
   }
   const heading = text(X, middle, fill(labels.step_player_buckets, { chunks: 2 * (story.ranks - 1) }));
@@ -146,29 +146,29 @@ function node(story, labels) {
   function draw(state, worker) {
     const [kind, step, part, share] = state.doing[worker];
     const doing = doingText(labels, kind, part, state.late[worker]);
-    heading.textContent = fill(labels.step_player_title_node, { rank: worker, doing });
+    put(heading, "text", fill(labels.step_player_title_node, { rank: worker, doing }));
     lay(worker, step);
     const x = lanes.across(state.time).toFixed(1);
-    head.setAttribute("d", `M${x} 206V334`);
+    put(head, "d", `M${x} 206V334`);
     const reach = kind === "forward" ? share * layers : 0;
     blocks.forEach(({ x, box, glow, level, words, drop, bucket }, layer) => {
       const here = kind === "forward" ? Math.min(1, Math.max(0, reach - layer)) : kind === "backward" && part === layer ? share : 0;
-      box.setAttribute("class", `course-layer${kind === "update" ? " course-layer-update" : ""}`);
-      glow.setAttribute("width", (104 * here).toFixed(1));
-      glow.setAttribute("x", kind === "backward" ? (x + 104 * (1 - here)).toFixed(1) : x);
-      glow.style.fill = colourOf(worker);
+      put(box, "class", `course-layer${kind === "update" ? " course-layer-update" : ""}`);
+      put(glow, "width", (104 * here).toFixed(1));
+      put(glow, "x", kind === "backward" ? (x + 104 * (1 - here)).toFixed(1) : x);
+      put(glow, "fill", colourOf(worker));
       const received = state.buckets[worker][bucket], filling = received < 0 ? here * (kind === "backward") : 1;
       const depth = 34 * filling, slant = 6 * (1 - depth / 38);
-      level.setAttribute("d", `M${x + 28} 160h48l${6 - slant} ${-depth}h${-60 + 2 * slant}z`);
-      level.style.fill = received === whole ? "var(--course-mean)" : colourOf(worker);
-      level.style.display = filling ? "" : "none";
-      drop.style.opacity = kind === "backward" && part === layer ? 1 : 0.2;
-      words.textContent = bucketText(labels, received, whole);
+      put(level, "d", `M${x + 28} 160h48l${6 - slant} ${-depth}h${-60 + 2 * slant}z`);
+      put(level, "fill", received === whole ? "var(--course-mean)" : colourOf(worker));
+      show(level, filling);
+      put(drop, "opacity", kind === "backward" && part === layer ? 1 : 0.2);
+      put(words, "text", bucketText(labels, received, whole));
     });
     arrows.forEach((arrow, index) => {
       const from = X + pitch * index + wide + 6, to = X + pitch * (index + 1) - 6, back = kind === "backward";
-      arrow.setAttribute("d", back ? `M${to} 63H${from}m7-5l-7 5l7 5` : `M${from} 63H${to}m-7-5l7 5l-7 5`);
-      arrow.style.opacity = kind === "forward" || back ? 1 : 0.25;
+      put(arrow, "d", back ? `M${to} 63H${from}m7-5l-7 5l7 5` : `M${from} 63H${to}m-7-5l7 5l-7 5`);
+      put(arrow, "opacity", kind === "forward" || back ? 1 : 0.25);
     });
   }
   return { node: svg("g", {}, heading, ...blocks.flatMap(each => each.nodes), ...arrows, lanes, head), draw };
@@ -204,13 +204,13 @@ function terminal(story, labels) {
   function draw(state) {
     boards.forEach(({ replica, print }, rank) => {
       replica.show(state.fingerprints[rank]);
-      print.textContent = state.fingerprints[rank].slice(0, story.ranks > 4 ? 6 : 8);
+      put(print, "text", state.fingerprints[rank].slice(0, story.ranks > 4 ? 6 : 8));
     });
     const different = new Set(state.fingerprints).size, updated = state.fingerprints.filter((print, rank) =>
       print === story.fingerprints[rank][state.losses.length]).length;
-    verdict.textContent = fill(different === 1 ? labels.step_player_all_equal : labels.step_player_updated, { ranks: story.ranks, updated });
-    line.setAttribute("d", `M${state.losses.map((loss, step) => `${along(step)} ${up(loss)}`).join("L")}`);
-    marks.forEach((mark, step) => { mark.style.display = step < state.losses.length ? "" : "none"; });
+    put(verdict, "text", fill(different === 1 ? labels.step_player_all_equal : labels.step_player_updated, { ranks: story.ranks, updated }));
+    put(line, "d", `M${state.losses.map((loss, step) => `${along(step)} ${up(loss)}`).join("L")}`);
+    marks.forEach((mark, step) => show(mark, step < state.losses.length));
   }
   return { node: svg("g", {}, title(labels.step_player_title_terminal), ...boards.flatMap(each => each.nodes), verdict,
                      ...ticks, ...steps, text(X, top - 9, labels.step_player_loss, { class: "course-tiny" }),

@@ -1,6 +1,6 @@
 // The pieces of the puzzle class: jigsaw pieces, students, and the picture that a replica's fingerprint makes.
 
-import { svg } from "./dom.js";
+import { put, svg } from "./dom.js";
 
 export const colourOf = rank => `var(--course-rank-${rank % 8})`;
 
@@ -14,14 +14,13 @@ export function piece(size, rank) {
   shape.style.fill = colourOf(rank);
   const picture = svg("image", { x: -0.36 * size, y: -0.36 * size, width: 0.72 * size, height: 0.72 * size });
   const node = svg("g", {}, shape, picture);
-  let shown;
   return {
     node,
     show(url) {
-      if (url !== shown) picture.setAttribute("href", shown = url);
+      put(picture, "href", url);
     },
     place(x, y, scale = 1) {
-      node.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale})`);
+      put(node, "transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale})`);
     },
   };
 }

@@ -1,6 +1,6 @@
 // A puzzle class at work: the class in a ring, a panel of the mode chosen, and the lanes of the whole run.
 
-import { html, svg } from "./dom.js";
+import { html, put, show, svg } from "./dom.js";
 import { assign, button, geometric, linear, radios, select, traitSlider } from "./controls.js";
 import { player } from "./player.js";
 import { classLanes, fillings, legend } from "./step_lanes.js";
@@ -17,10 +17,8 @@ function render({ model, el }) {
   const settings = controls(model, labels);
   const modes = radios(model, "mode", labels.step_player_mode, Object.keys(panels).map(mode => [mode, labels[`step_player_${mode}`]]));
   modes.node.classList.add("course-tabs");
-  const worker = select(model, "worker", labels.step_player_worker, []);
-  const chooser = worker.node.querySelector("select");
-  chooser.addEventListener("change", () => assign(model, { worker: Number(chooser.value) }));
-  let built, picture, shown, urls;
+  const worker = select(model, "worker", labels.step_player_worker, [], Number);
+  let built, picture, shown, urls, said = {};
 
   function build(story) {
     built = story;
@@ -39,40 +37,43 @@ function render({ model, el }) {
       ...legend(labels, KINDS, 40, bottom + 10, 104),
       svg("text", { class: "course-tiny", x: WIDTH - 16, y: bottom + 10, "text-anchor": "end" }, labels.step_player_gate_legend));
     stage.replaceChildren(picture);
-    chooser.replaceChildren(...story.phases.map((_, rank) => html("option", { value: rank }, rank)));
+    worker.list.replaceChildren(...story.phases.map((_, rank) => html("option", { value: rank }, rank)));
   }
 
   function draw(frame, time) {
     const story = model.get("tables"), mode = model.get("mode");
     if (story !== built) build(story);
     const state = stateAt(story, time), who = Math.min(model.get("worker"), story.ranks - 1);
-    picture.setAttribute("data-mode", mode);
+    put(picture, "data-mode", mode);
+    put(picture, "aria-label", textOf(frame));
     shown.scene.draw(state, mode, who);
     Object.entries(shown.panels).forEach(([name, panel]) => {
-      panel.node.style.display = name === mode ? "" : "none";
+      show(panel.node, name === mode);
       if (name === mode) panel.draw(state, who);
     });
     shown.lanes.draw(time);
   }
 
   function textOf(frame) {
-    return inWords(labels, model.get("tables"), stateAt(model.get("tables"), model.get("times")[frame]));
+    const story = model.get("tables"), time = model.get("times")[frame];
+    if (said.story !== story || said.time !== time) said = { story, time, text: inWords(labels, story, stateAt(story, time)) };
+    return said.text;
   }
 
   function update() {
     modes.update();
-    worker.node.style.display = model.get("mode") === "node" ? "" : "none";
+    show(worker.node, model.get("mode") === "node");
     settings.update();
-    chooser.value = model.get("worker");
-    picture.setAttribute("aria-label", textOf(Math.min(model.get("frame"), model.get("times").length - 1)));
+    worker.update();
   }
 
   const head = html("div", { class: "course-head" }, modes.node, worker.node, html("span", { class: "course-space" }), settings.presets);
   const end = player({ model, el, stage: html("div", {}, head, stage), draw, textOf, below: settings.node });
-  model.on("change", update);
+  const names = ["mode", "worker", "ranks", "width", "bandwidth", "slow", "tables"].map(name => `change:${name}`);
+  names.forEach(name => model.on(name, update));
   update();
   return () => {
-    model.off("change", update);
+    names.forEach(name => model.off(name, update));
     end();
   };
 }
@@ -86,17 +87,11 @@ function controls(model, labels) {
   const parts = [
     traitSlider(model, "ranks", { label: labels.step_player_ranks, scale: linear(2, 8, 1),
                                   text: String, low: 2, high: 8, whole: true }),
-    choice(labels.step_player_gradient, widths.map((width, index) => [width, bytesText(sizes[index])]), "width", Number),
+    select(model, "width", labels.step_player_gradient, widths.map((width, index) => [width, bytesText(sizes[index])]), Number),
     traitSlider(model, "bandwidth", { label: labels.step_player_bandwidth, scale: geometric(0.2e6, 50e6), unit: 1e6,
                                       text: bandwidthText, low: 0.2e6, high: 50e6 }),
-    choice(labels.step_player_slow, [], "slow", Number),
+    select(model, "slow", labels.step_player_slow, [], Number),
   ];
-
-  function choice(label, options, name, read) {
-    const made = select(model, name, label, options), list = made.node.querySelector("select");
-    list.addEventListener("change", () => assign(model, { [name]: read(list.value) }));
-    return { node: made.node, list, update: () => { list.value = model.get(name); } };
-  }
 
   const presets = Object.entries(model.get("presets")).map(([name, values]) =>
     button(labels[`step_player_preset_${name}`], () => assign(model, values)));

@@ -1,6 +1,6 @@
 // The class: desks in a ring, the data set in the middle, chunks on the links.
 
-import { svg } from "./dom.js";
+import { put, show, svg } from "./dom.js";
 import { PIECE, colourOf, desk, piece } from "./step_parts.js";
 import { bytesText, fill } from "./text.js";
 
@@ -56,7 +56,8 @@ export function scene(story, labels, urls, choose) {
       shape.style.fill = colourOf(rank);
       return shape;
     });
-    return svg("g", {}, ...stack, svg("text", { class: "course-count", x, y: y + 25, "text-anchor": "middle" }, stop - start));
+    const count = svg("text", { class: "course-count", x, y: y + 25, "text-anchor": "middle" }, stop - start);
+    return svg("g", {}, ...stack, count);
   });
   const coming = ranks.map(rank => piece(17, rank));
   const tokens = story.chunks.length ? Array.from({ length: 2 * story.ranks }, token) : [];
@@ -71,32 +72,33 @@ export function scene(story, labels, urls, choose) {
     ranks.forEach(rank => drawSeat(rank, state, mode, worker));
     const busy = new Set(state.flying.map(([number]) => story.chunks[number][0]));
     links.forEach(({ line, arrow, count }, rank) => {
-      line.setAttribute("class", busy.has(rank) ? "course-wire course-wire-busy" : "course-wire");
-      arrow.setAttribute("class", busy.has(rank) ? "course-wire-head course-wire-head-busy" : "course-wire-head");
+      put(line, "class", busy.has(rank) ? "course-wire course-wire-busy" : "course-wire");
+      put(arrow, "class", busy.has(rank) ? "course-wire-head course-wire-head-busy" : "course-wire-head");
       const [arrived, onWay] = state.links[rank];
-      count.textContent = bytesText(arrived + onWay);
+      if (mode === "pipe") put(count, "text", bytesText(arrived + onWay));
     });
     tokens.forEach((each, index) => drawToken(each, state.flying[index], mode));
     const [first, second] = middle(state, mode);
-    big.textContent = first;
-    small.textContent = second;
+    put(big, "text", first);
+    put(small, "text", second);
   }
 
   function drawSeat(rank, state, mode, worker) {
     const [kind, step, part, share] = state.doing[rank], seat = seats[rank], late = state.late[rank];
-    seat.node.setAttribute("class", `course-seat course-seat-${kind}${mode === "node" && rank === worker ? " course-seat-chosen" : ""}`);
-    seat.arm.style.display = kind === "wait" ? "" : "none";
-    seat.bar.setAttribute("width", (84 * (kind === "wait" ? 0 : share)).toFixed(1));
-    seat.words.textContent = shortText(labels, kind, part, late);
+    const chosen = mode === "node" && rank === worker ? " course-seat-chosen" : "";
+    put(seat.node, "class", `course-seat course-seat-${kind}${chosen}`);
+    show(seat.arm, kind === "wait");
+    put(seat.bar, "width", (84 * (kind === "wait" ? 0 : share)).toFixed(1));
+    put(seat.words, "text", shortText(labels, kind, part, late));
     seat.replica.show(state.fingerprints[rank]);
     const [lying, flies] = state.desks[rank];
     seat.places.forEach((each, place) => {
       const there = place < lying.length;
-      each.node.style.display = there ? "" : "none";
+      show(each.node, there);
       if (there) each.show(urls[lying[place]]);
     });
     const seen = flies >= 0 && mode === "source";
-    coming[rank].node.style.display = seen ? "" : "none";
+    show(coming[rank].node, seen);
     if (seen) {
       coming[rank].show(urls[flies]);
       coming[rank].place(...at(angle(rank), PILES + (0.9 - PILES) * ease(share)), 1.5);
@@ -104,20 +106,22 @@ export function scene(story, labels, urls, choose) {
   }
 
   function drawToken(each, flight, mode) {
-    each.node.style.display = flight ? "" : "none";
+    show(each.node, flight);
     if (!flight) return;
     const [number, share] = flight, [source, , , , , , bucket] = story.chunks[number];
     const [x, y] = onLink(source, share);
-    each.node.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${mode === "pipe" ? large : 0.75})`);
-    each.shape.style.stroke = colourOf(source);
-    each.text.textContent = bucket + 1;
+    const scale = mode === "pipe" ? large : 0.75;
+    put(each.node, "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale})`);
+    put(each.shape, "stroke", colourOf(source));
+    put(each.text, "text", bucket + 1);
   }
 
   function middle(state, mode) {
     const sent = state.links.reduce((sum, [arrived, onWay]) => sum + arrived + onWay, 0);
     if (mode === "pipe") return [bytesText(sent), labels.step_player_sent];
     const prints = new Set(state.fingerprints);
-    if (mode === "terminal") return [prints.size === 1 ? "=" : "≠", prints.size === 1 ? labels.step_player_equal : labels.step_player_unequal];
+    const equal = prints.size === 1;
+    if (mode === "terminal") return equal ? ["=", labels.step_player_equal] : ["≠", labels.step_player_unequal];
     return ["", ""];
   }
 
