@@ -227,7 +227,7 @@ def writes_into_values(comm, rows, values):
         (own_order, "sort them"),
         (unmerged, "must be there once"),
         (writes_into_values, "work on copies"),
-        (lambda comm, rows, values: added_up(rows, values), "only the rows of its own batch|this rank's own gradient"),
+        (lambda comm, rows, values: added_up(rows, values), "rows of its own batch|this rank's own gradient"),
         (lambda *each: sparse(*each)[1], "not a pair"),
         (lambda *each: ("rows", "mean"), "where an array of real numbers"),
         (lambda *each: (sparse(*each)[0], sparse(*each)[1].ravel()), "one line for each row|bytes were sent"),
