@@ -36,6 +36,13 @@ class Clicks:
         return f"Clicks({samples:,} samples of {fields} fields, {self.labels.mean():.1%} clicks)"
 
     @cached_property
+    def rows(self):
+        """(samples, F): each value's place in one table of all fields' values, field after field."""
+        rows = self.fields + np.cumsum([0, *self.vocabularies[:-1]])
+        rows.setflags(write=False)
+        return rows
+
+    @cached_property
     def best_auc(self):
         """AUC of the true probabilities on these labels; what beats it does so by luck."""
         return auc(self.labels, self.probabilities)

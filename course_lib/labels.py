@@ -825,6 +825,122 @@ LABELS = {
     "gradient travel on the ring's {ranks} links. Node: worker {rank} loads, runs forward and backward, "
     "waits until the last gradient is ready and averaged, and only then updates. Terminal: after {steps} "
     "steps all replicas are equal, and the loss has gone from {first} to {last}.",
+    # chapter 9: what a GPU holds
+    "ch9_ddp": "DDP",
+    "ch9_zero1": "ZeRO 1: optimiser state cut",
+    "ch9_zero2": "ZeRO 2: gradients as well",
+    "ch9_zero3": "ZeRO 3: weights as well",
+    "ch9_capacity": "a GPU of {capacity:g} GB",
+    "ch9_gpus": "GPUs",
+    "ch9_states_axis": "on each GPU, before activations (GB)",
+    "ch9_states_title": "DDP: {states:.0f} GB on each GPU, with {gpus} as with one",
+    "ch9_states_one": "{name}, {first:.3g} and {last:.3g} GB",
+    "ch9_states_alt": "What each GPU must hold before activations, against the number of GPUs from {first} "
+    "to {last}, beside the {capacity:g} GB of one. With {first} and with {last}: {listed}.",
+    # chapter 9: language model
+    "ch9_one_process": "1 process",
+    "ch9_together": "{ranks} workers, same global batch",
+    "ch9_update": "updates",
+    "ch9_nats": "loss (nats a masked character)",
+    "ch9_same_title": "The same global batch gives the same curve",
+    "ch9_same_alt": "Loss of each update of one process, from {first:.3f} down to {last:.3f}, a line; of "
+    "{ranks} workers with the same global batch, points on it to within {bound:g} relative. {name}: another "
+    "curve, up to {apart:.0%} away.",
+    "ch9_training": "training, each update",
+    "ch9_held_out": "held out",
+    "ch9_unigram": "who knows only frequencies",
+    "ch9_longer_title": "Held out: {loss:.2f} nats, {unigram:.2f} by frequencies alone",
+    "ch9_longer_alt": "Loss of a masked character against updates: of each training batch, and on held-out "
+    "text, beside the {unigram:.2f} nats of who knows only how frequent each character is. Held out after "
+    "updates: {listed}.",
+    # chapter 9: clicks
+    "ch9_best": "best possible",
+    "ch9_auc": "AUC, held out",
+    "ch9_auc_title": "{name} ends {gap:.3f} below the best possible AUC",
+    "ch9_auc_alt": "AUC on held-out clicks before the first pass over the data and after each, beside the "
+    "best possible, {best:.3f}. In the end, {listed}.",
+    "ch9_seconds": "virtual seconds",
+    "ch9_click_loss": "loss (nats a sample)",
+    "ch9_jitter_title": "Async jitters if η is not divided by K",
+    "ch9_jitter_one": "{name} until {seconds:.4g} s, {low:.3f} to {high:.3f}",
+    "ch9_jitter_alt": "Loss on all training clicks against virtual seconds, a point for as many gradients as "
+    "there are workers. Second half of each: {listed}.",
+    # chapter 9: exercises
+    "ch9_states_passed": "five models on 1 to 64 GPUs, DDP and all three stages",
+    "ch9_states_case": "{size} billion parameters on {ranks} GPUs, {strategy}",
+    "ch9_states_number": "the function returned {value}, not a number of bytes",
+    "ch9_states_wrong": "the function says {value}. {why}",
+    "ch9_states_unit": "That is right in GB; bytes are asked for",
+    "ch9_states_cut": "That is {other}; DDP cuts nothing, each GPU holds everything",
+    "ch9_states_stage": "That is {other}: first the optimiser's state is cut, then the gradients too, then "
+    "the weights too",
+    "ch9_states_no_master": "The float32 master weights, 4 bytes a parameter, are missing; they belong to "
+    "the optimiser's state",
+    "ch9_states_one_moment": "Adam keeps two float32 numbers a parameter, and master weights beside them",
+    "ch9_states_no_moments": "Adam's two float32 numbers a parameter are missing",
+    "ch9_states_wide_gradient": "Gradients are 16-bit here: 2 bytes each",
+    "ch9_states_no_gradient": "The gradients, 2 bytes a parameter, are missing",
+    "ch9_states_all_wide": "That is float32 throughout; mixed precision has 16-bit weights and gradients, "
+    "and float32 master weights",
+    "ch9_states_all_wide_and_master": "Weights and gradients are 16-bit here: 2 bytes each",
+    "ch9_states_gradients_first": "Stage 1 cuts the optimiser's state, by far the largest part",
+    "ch9_states_weights_first": "Stage 1 cuts the optimiser's state, by far the largest part",
+    "ch9_states_unknown": "That is {each} bytes a parameter on each GPU. Which of the three parts (2, 2 and "
+    "12 bytes) does this stage divide by the number of GPUs?",
+    "ch9_factors_passed": "1, 2, 3, 4 and 7 workers, micro-batches of any number and size",
+    "ch9_factors_case": "{workers} with {tokens} tokens",
+    "ch9_factors_wrong": "rank {rank} returned {value}. {why}",
+    "ch9_factors_kind": "rank {rank} returned {kind}, not an array of real numbers",
+    "ch9_factors_shape": "rank {rank} returned shape {got}, not {shape}: a factor for each micro-batch",
+    "ch9_factors_finite": "rank {rank} returned NaN or infinity: a rank may have no tokens of its own, so "
+    "divide by the number of all ranks",
+    "ch9_factors_changed": "tokens itself was changed; work on a copy",
+    "ch9_factors_bytes": "a message carried {carried} bytes: a single number has to travel",
+    "ch9_factors_rounds": "{rounds} all-reduces were used: one, for all micro-batches together, is enough",
+    "ch9_factors_alike": "So every micro-batch counts alike, but a token of a short one counts more then",
+    "ch9_factors_one": "So the mean losses are added up as they are: a token of a short micro-batch counts "
+    "more, and the sum grows with their number",
+    "ch9_factors_own": "That divides by this rank's tokens; a rank with few tokens counts as much as one "
+    "with many then. Divide by those of all ranks",
+    "ch9_factors_no_ranks": "The average over ranks divides by {ranks} once more: make up for it",
+    "ch9_factors_sum": "That is right for a SUM of losses; each micro-batch gives you its mean",
+    "ch9_factors_plain_tokens": "That turns means into sums; divide by the tokens of all ranks, and mind the "
+    "average over ranks",
+    "ch9_factors_twice": "One factor of {ranks} too many: the average over ranks divides once",
+    "ch9_factors_unknown": "A micro-batch's mean, times its tokens, is its sum; the sums of all ranks, over "
+    "all tokens, are the loss",
+    "ch9_sparse_passed": "rows, means, bits and bytes, 1, 2, 3, 4 and 7 workers",
+    "ch9_sparse_case": "{workers}, a table {width} wide",
+    "ch9_sparse_changed": "rows or values was changed; work on copies",
+    "ch9_sparse_pair": "rank {rank} returned {kind}, not a pair (rows, mean)",
+    "ch9_sparse_kind": "rank {rank} returned {kind} where an array of real numbers is asked for",
+    "ch9_sparse_repeated": "rank {rank} returned rows {got}: a row that was touched more than once must be "
+    "there once, its gradients added up",
+    "ch9_sparse_order": "rank {rank} returned rows {got}: sort them, so that all ranks agree",
+    "ch9_sparse_own_rows": "rank {rank} returned only the rows of its own batch; those of the others have "
+    "gradients as well",
+    "ch9_sparse_rows": "rank {rank} returned rows {got}; touched were {rows}",
+    "ch9_sparse_shape": "rank {rank} returned a mean of shape {got}, not {shape}: one line for each row",
+    "ch9_sparse_wrong": "rank {rank} has wrong numbers. {why}",
+    "ch9_sparse_sum": "It is the sum; divide by the number of workers",
+    "ch9_sparse_holders": "It is divided by the number of workers that touched the row. The gradient of "
+    "the others is 0, and it counts: divide by all workers",
+    "ch9_sparse_last": "Of a row that occurs more than once only the last value counts: table[rows] = … "
+    "assigns; np.add.at(table, rows, values) adds",
+    "ch9_sparse_last_mean": "Of a row that occurs more than once only the last value counts: "
+    "table[rows] = … assigns; np.add.at(table, rows, values) adds",
+    "ch9_sparse_once": "Of a row that occurs twice in one batch only one value counts: table[rows] += … "
+    "adds once; np.add.at(table, rows, values) adds each",
+    "ch9_sparse_own": "It is this rank's own gradient; the mean over all is wanted",
+    "ch9_sparse_own_share": "It is this rank's own gradient, divided; the others' are missing",
+    "ch9_sparse_count": "It is divided by how often the row occurs; divide by the number of workers",
+    "ch9_sparse_unknown": "The mean over all workers of the dense gradients is wanted, on the touched rows",
+    "ch9_sparse_bits": "the ranks differ in the last bits: add up in the same order everywhere",
+    "ch9_sparse_collective": "an all-reduce needs arrays of one shape, so the whole table; use all_gather",
+    "ch9_sparse_twice": "{nbytes} bytes were sent, {most} are enough: add up rows that occur twice before "
+    "you send them",
+    "ch9_sparse_bytes": "{nbytes} bytes were sent, {most} are enough: each distinct row once, its place as "
+    "int64 and its numbers as float32",
 }
 
 

@@ -10,7 +10,15 @@ from course_lib.sgd.delay import delayed_descent
 from course_lib.sgd.history import ALL, History, Reached, merged
 from course_lib.sgd.local import local
 from course_lib.sgd.lock_free import lock_free
-from course_lib.sgd.problem import Problem, digits, digits_accuracy, linear_regression, quadratic
+from course_lib.sgd.problem import (
+    Problem,
+    click_regression,
+    click_scores,
+    digits,
+    digits_accuracy,
+    linear_regression,
+    quadratic,
+)
 from course_lib.sgd.server import asynchronous, backup, stale_synchronous
 from course_lib.sgd.synchronous import synchronous
 from course_lib.sgd.times import KINDS, ComputeTimes, step_seconds
@@ -24,6 +32,8 @@ __all__ = [
     "Reached",
     "asynchronous",
     "backup",
+    "click_regression",
+    "click_scores",
     "delayed_descent",
     "digits",
     "digits_accuracy",

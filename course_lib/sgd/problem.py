@@ -82,6 +82,34 @@ def digits():
     return Problem("digits", np.zeros(X.shape[1] * CLASSES), len(X), loss, gradient)
 
 
+def click_regression(clicks):
+    """Logistic regression on a clicks.Clicks: a bias and a weight for each value, cross-entropy in nats."""
+    parameters = 1 + sum(clicks.vocabularies)
+
+    def loss(theta):
+        scores = click_scores(theta, clicks)
+        return float(np.mean(np.logaddexp(0, scores) - clicks.labels * scores))
+
+    def gradient(theta, indices):
+        rows = clicks.rows[indices]
+        error = 1 / (1 + np.exp(-_scores(theta, rows))) - clicks.labels[indices]
+        repeated = np.repeat(error, rows.shape[1])
+        sums = np.bincount(1 + rows.ravel(), weights=repeated, minlength=parameters)
+        sums[0] = error.sum()
+        return sums / len(indices)
+
+    return Problem("clicks", np.zeros(parameters), len(clicks), loss, gradient)
+
+
+def click_scores(theta, clicks):
+    """Log-odds of a click, (samples,), by the parameters `theta` of `click_regression`."""
+    return _scores(theta, clicks.rows)
+
+
+def _scores(theta, rows):
+    return theta[0] + theta[1 + rows].sum(axis=1)
+
+
 def digits_accuracy(theta):
     """Share of the 261 held-out digits that the parameters `theta` of `digits` get right."""
     _, held_out = load_digits()

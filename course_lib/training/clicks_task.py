@@ -24,9 +24,8 @@ class ClicksTask:
         self.training, self.held_out = map(self._tensors, (training, held_out))
 
     def _tensors(self, clicks):
-        first = np.cumsum([0, *self.vocabularies[:-1]])  # where each field's rows begin
         labels = torch.tensor(clicks.labels, dtype=self.dtype, device=self.device)
-        return torch.tensor(clicks.fields + first, device=self.device), labels
+        return torch.tensor(clicks.rows, device=self.device), labels
 
     def model(self):
         """A new model; torch's generator decides which."""

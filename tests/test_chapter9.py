@@ -1,0 +1,410 @@
+"""Chapter 9: its checkers, its pictures' numbers, and what it says of memory, clicks and jitter."""
+
+import numpy as np
+import pytest
+from attempts import rejected, untouched
+
+from course_lib import Link, laws, simulate
+from course_lib.clicks import Clicks, auc, make_clicks
+from course_lib.collectives import all_gather
+from course_lib.exercises.chapter9 import check_sparse_mean, check_states, check_token_factors
+from course_lib.pictures.clicks import auc_by_pass, jitter
+from course_lib.pictures.language import longer_run, same_curve
+from course_lib.pictures.memory import states_on_each
+from course_lib.planner import STRATEGIES, plan
+from course_lib.sgd import ComputeTimes, asynchronous, click_regression, click_scores, synchronous
+from course_lib.training.clicks import ClicksResult
+from course_lib.training.mlm import MlmResult
+
+CHECKS = [check_states, check_token_factors, check_sparse_mean]
+
+
+# --- exercises
+
+
+@pytest.mark.parametrize("stub", [untouched, lambda *_: None, lambda *_: ...])
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_untouched_stub_is_not_a_failure(check, stub):
+    assert check(stub).passed is None
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_error_in_the_attempt_is_shown(check):
+    rejected(check(lambda *_: 1 / 0), "ZeroDivisionError")
+
+
+def states(parameters, ranks, stage, widths=(12, 2, 2)):
+    return parameters * sum(width / (ranks if place < stage else 1) for place, width in enumerate(widths))
+
+
+@pytest.mark.parametrize("right", [states, lambda *each: np.float64(states(*each))])
+def test_states_accepts(right):
+    report = check_states(right)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda *each: states(*each) / 1e9, "right in GB; bytes are asked"),
+        (lambda *each: states(*each) / 2**30, "bytes are asked"),
+        (lambda p, k, stage: 16 * p / k, "8 GPUs, DDP: the function says 14 GB. That is ZeRO 3"),
+        (lambda p, k, stage: states(p, k, 3 if stage else 0), "first the optimiser's state is cut"),
+        (lambda *each: states(*each, widths=(8, 2, 2)), "master weights, 4 bytes a parameter, are missing"),
+        (lambda *each: states(*each, widths=(4, 2, 2)), "Adam's two float32 numbers"),
+        (lambda *each: states(*each, widths=(12, 4, 2)), "Gradients are 16-bit here"),
+        (lambda *each: states(*each, widths=(12, 0, 2)), "The gradients, 2 bytes a parameter, are missing"),
+        (lambda *each: states(*each, widths=(12, 4, 4)), "Weights and gradients are 16-bit here"),
+        (lambda *each: states(*each, widths=(2, 12, 2)), "by far the largest part"),
+        (lambda *each: 3 * states(*each), "48 bytes a parameter on each GPU"),
+        (lambda *each: f"{states(*each)} bytes", "not a number of bytes"),
+    ],
+)
+def test_states_rejects(wrong, hint):
+    rejected(check_states(wrong), hint)
+
+
+def factors(comm, tokens):
+    return comm.size * tokens / comm.all_reduce(np.array(float(tokens.sum())))
+
+
+def factors_in_whole_numbers(comm, tokens):
+    total = comm.all_reduce(np.array([tokens.sum()]))[0]
+    return [comm.size * count / total for count in tokens]
+
+
+@pytest.mark.parametrize("right", [factors, factors_in_whole_numbers])
+def test_token_factors_accepts(right):
+    report = check_token_factors(right)
+    assert report.passed, report
+
+
+def rounds_for_each(comm, tokens):
+    return comm.size * tokens / sum(comm.all_reduce(np.array(float(tokens.sum()))) for _ in range(2)) * 2
+
+
+def weights_of_ranks(comm, tokens):
+    total = comm.all_reduce(np.array(float(tokens.sum())))
+    return np.full(len(tokens), comm.size * tokens.sum() / total / max(1, len(tokens)))
+
+
+def in_place(comm, tokens):
+    result = factors(comm, tokens)
+    tokens[:] = 0
+    return result
+
+
+def all_counts(comm, tokens):
+    total = comm.all_reduce(np.array([tokens.sum(), len(tokens), 0.0, 0.0]))
+    return comm.size * tokens / total[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (
+            lambda comm, tokens: np.full(len(tokens), 1 / max(1, len(tokens))),
+            "every micro-batch counts alike",
+        ),
+        (lambda comm, tokens: np.ones(len(tokens)), "added up as they are"),
+        (lambda comm, tokens: tokens / max(1, tokens.sum()), "divides by this rank's tokens"),
+        (lambda comm, tokens: factors(comm, tokens) / comm.size, "divides by 2 once more"),
+        (lambda comm, tokens: factors(comm, tokens) * comm.size, "One factor of 2 too many"),
+        (lambda comm, tokens: factors(comm, tokens) / np.maximum(tokens, 1), "right for a SUM"),
+        (lambda comm, tokens: tokens, "turns means into sums"),
+        (weights_of_ranks, "every micro-batch counts alike"),
+        (rounds_for_each, "one, for all micro-batches together"),
+        (all_counts, "a single number has to travel"),
+        (in_place, "work on a copy"),
+        (lambda comm, tokens: factors(comm, tokens).sum(), "a factor for each micro-batch"),
+        (lambda comm, tokens: factors(comm, tokens) + np.nan, "NaN or infinity"),
+        (lambda comm, tokens: "3", "not an array of real numbers"),
+        (lambda comm, tokens: factors(comm, tokens) + 0.1, "is its sum"),
+    ],
+)
+def test_token_factors_rejects(wrong, hint):
+    rejected(check_token_factors(wrong), hint)
+
+
+def test_token_factors_are_those_of_one_process():
+    """Case C11 with micro-batches: means of 2 over 3 tokens and 1 over 1 token, on two ranks."""
+
+    def worker(comm):
+        mean, tokens = [(2.0, 3), (1.0, 1)][comm.rank]
+        return float(comm.all_reduce(mean * factors(comm, np.array([tokens])), op="mean")[0])
+
+    assert simulate(worker, 2).values == [1.75, 1.75]
+
+
+def added_up(rows, values):
+    distinct, places = np.unique(rows, return_inverse=True)
+    sums = np.zeros((len(distinct), values.shape[1]), np.float32)
+    np.add.at(sums, places, values)
+    return distinct, sums
+
+
+def sparse(comm, rows, values, first=added_up, last=added_up, count=None):
+    everyone = [np.concatenate(all_gather(comm, part)) for part in first(rows, values)]
+    rows, sums = last(*everyone)
+    return rows, sums / (count or comm.size)
+
+
+def small_places(comm, rows, values):
+    rows, values = added_up(rows, values)
+    rows, sums = added_up(
+        *(np.concatenate(all_gather(comm, part)) for part in (rows.astype(np.int32), values))
+    )
+    return rows, sums / comm.size
+
+
+@pytest.mark.parametrize("right", [sparse, small_places, lambda *each: list(sparse(*each))])
+def test_sparse_mean_accepts(right):
+    report = check_sparse_mean(right)
+    assert report.passed, report
+
+
+def assigned(rows, values):
+    """The last of a row's values, where it occurs more than once."""
+    distinct, places = np.unique(rows, return_inverse=True)
+    sums = np.zeros((len(distinct), values.shape[1]), np.float32)
+    sums[places] = values
+    return distinct, sums
+
+
+def by_the_table(comm, rows, values):
+    table = np.zeros((10, values.shape[1]), np.float32)
+    np.add.at(table, rows, values)
+    mean = comm.all_reduce(table, op="mean")
+    touched = np.unique(np.concatenate(all_gather(comm, rows)))
+    return touched, mean[touched]
+
+
+def as_tables(comm, rows, values):
+    table = np.zeros((10, values.shape[1]), np.float32)
+    np.add.at(table, rows, values)
+    touched = np.unique(np.concatenate(all_gather(comm, np.unique(rows))))
+    return touched, np.mean(all_gather(comm, table), axis=0)[touched]
+
+
+def divided_by_holders(comm, rows, values):
+    touched, mean = sparse(comm, rows, values)
+    holders = sum(np.isin(touched, each) for each in all_gather(comm, np.unique(rows)))
+    return touched, mean * comm.size / holders[:, None]
+
+
+def own_order(comm, rows, values):
+    touched, mean = sparse(comm, rows, values)
+    return touched[::-1], mean[::-1]
+
+
+def unmerged(comm, rows, values):
+    rows, values = (np.concatenate(all_gather(comm, part)) for part in added_up(rows, values))
+    return rows, values / comm.size
+
+
+def writes_into_values(comm, rows, values):
+    result = sparse(comm, rows, values)
+    values[:] = 0
+    return result
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda *each: sparse(*each, count=1), "It is the sum"),
+        (
+            lambda *each: sparse(*each, first=assigned),
+            "adds once; np.add.at|np.add.at(table, rows, values) adds",
+        ),
+        (lambda *each: sparse(*each, first=assigned, last=assigned), "np.add.at(table, rows, values) adds"),
+        (
+            lambda *each: sparse(*each, first=lambda *pair: pair),
+            "add up rows that occur twice before you send",
+        ),
+        (by_the_table, "so the whole table; use all_gather"),
+        (as_tables, "each distinct row once"),
+        (divided_by_holders, "number of workers that touched the row"),
+        (own_order, "sort them"),
+        (unmerged, "must be there once"),
+        (writes_into_values, "work on copies"),
+        (lambda comm, rows, values: added_up(rows, values), "rows of its own batch|this rank's own gradient"),
+        (lambda *each: sparse(*each)[1], "not a pair"),
+        (lambda *each: ("rows", "mean"), "where an array of real numbers"),
+        (lambda *each: (sparse(*each)[0], sparse(*each)[1].ravel()), "one line for each row|bytes were sent"),
+        (lambda *each: (sparse(*each)[0], sparse(*each)[1] + 1), "of the dense gradients is wanted"),
+    ],
+)
+def test_sparse_mean_rejects(wrong, hint):
+    rejected(check_sparse_mean(wrong), hint)
+
+
+# --- memory and link
+
+
+def test_the_articles_model_and_the_papers():
+    def gigabytes(model, ranks):
+        return [plan(model, ranks=ranks, strategy=each).memory.states / 1e9 for each in STRATEGIES]
+
+    assert gigabytes("7B", 8) == pytest.approx([112, 38.5, 26.25, 14])
+    assert gigabytes("7.5B", 64) == pytest.approx([120, 31.4, 16.6, 1.9], abs=0.05)
+    assert not plan("7B", ranks=1024).fits and plan("7B", ranks=1024).memory.states == 112e9
+    for precision, size in (("fp32", 56), ("bf16", 28)):
+        assert plan("7B", precision=precision, optimiser="sgd").memory.states == size * 1e9
+    assert plan("BERT-base").memory.states == pytest.approx(1.76e9)
+
+
+def test_the_ring_of_fourteen_gigabytes():
+    seconds = [laws.ring_time(14e9, 8, bandwidth) for bandwidth in (450e9, 300e9, 31e9, 12.5e9, 3.125e9)]
+    assert seconds == pytest.approx([0.054, 0.082, 0.790, 1.96, 7.84], rel=0.01)
+    small = simulate(lambda comm: comm.all_reduce(np.zeros(70_000)), 8, link=Link(0, 12.5e9 / 25_000))
+    assert small.seconds == pytest.approx(1.96)
+
+
+# --- clicks
+
+
+@pytest.fixture(scope="module")
+def clicks():
+    return make_clicks(2000, 500)
+
+
+def test_rows_of_one_table(clicks):
+    training, _ = clicks
+    assert (training.rows[:, 0] == training.fields[:, 0]).all()
+    assert (training.rows - training.fields == [0, 1000, 1200, 1250, 1270, 1280]).all()
+    with pytest.raises(ValueError, match="read-only"):
+        training.rows[0] = 0
+
+
+def test_click_regression_is_logistic_regression_on_one_hot_fields(clicks):
+    training, _ = clicks
+    problem = click_regression(training)
+    theta = np.random.default_rng(0).normal(size=1291)
+    X = np.zeros((2000, 1291))
+    X[:, 0] = 1
+    np.put_along_axis(X[:, 1:], training.rows, 1, axis=1)
+    p = 1 / (1 + np.exp(-X @ theta))
+    assert click_scores(theta, training) == pytest.approx(X @ theta)
+    y = training.labels
+    assert problem.loss(theta) == pytest.approx(-np.mean(np.log(np.where(y, p, 1 - p))))
+    some = np.arange(5, 300, 7)
+    assert problem.gradient(theta, some) == pytest.approx(X[some].T @ (p - y)[some] / len(some))
+    assert problem.loss(problem.start) == pytest.approx(np.log(2)) and len(problem.start) == 1291
+
+
+def test_a_field_that_occurs_twice_in_a_row_counts_twice():
+    clicks = Clicks(np.array([[1, 1]]), np.array([1]), np.array([0.5]), (2, 2))
+    gradient = click_regression(clicks).gradient(np.zeros(5), np.array([0, 0]))
+    assert gradient.tolist() == [-0.5, 0, -0.5, 0, -0.5]
+
+
+@pytest.fixture(scope="module")
+def histories():
+    """The chapter's: synchronous, with sized shards, asynchronous at η/K and at η, alone."""
+    problem = click_regression(make_clicks(20_000, 1)[0])
+    times = ComputeTimes("lognormal", spread=0.2, factors=(1, 1, 5, 5))
+    shares = np.array([107, 107, 21, 21])
+    paces = ComputeTimes("lognormal", spread=0.2, factors=tuple(shares / 64 * [1, 1, 5, 5]))
+    workers = {
+        "sync": (synchronous(problem, 120, 1.4, batch=64, times=times), 4),
+        "sized": (synchronous(problem, 120, 1.4, batch=shares.tolist(), times=paces), 4),
+        "async/K": (asynchronous(problem, 480, 0.35, batch=64, times=times), 5),
+        "async": (asynchronous(problem, 480, 1.4, batch=64, times=times), 5),
+        "alone": (asynchronous(problem, 480, 1.4, batch=64, times=1.0), 2),
+    }
+    free = Link(0.0, np.inf)
+    return problem, {name: simulate(*pair, link=free).values[0] for name, pair in workers.items()}
+
+
+def test_asynchronous_jitters_if_the_rate_is_not_divided(histories):
+    problem, runs = histories
+
+    def jitter_of(history):
+        looks = np.flatnonzero(history.gradients % 4 == 0)
+        return np.std(np.diff([problem.loss(history.parameters[1 + look]) for look in looks[60:]]))
+
+    changes = {name: jitter_of(history) for name, history in runs.items()}
+    assert 0.5 < changes["async/K"] / changes["sync"] < 2
+    assert 5 * changes["sync"] < changes["async"]
+    assert 1.5 * changes["sync"] < changes["alone"] < changes["async"] / 2
+    assert 0.7 < changes["sized"] / changes["sync"] < 1.4
+
+
+def test_sized_shards_save_the_wait(histories):
+    _, runs = histories
+    assert 2.4 < runs["sync"].seconds[-1] / runs["sized"].seconds[-1] < 3.05
+    assert 2.8 < runs["sync"].seconds[-1] / runs["async/K"].seconds[-1] < 3.6
+    assert runs["async/K"].staleness.mean() == pytest.approx(3, abs=0.1)
+
+
+def test_servers_with_another_numbering_guess(histories):
+    _, runs = histories
+    _, held_out = make_clicks()
+    theta = runs["sync"].theta
+    shifted = Clicks(
+        (held_out.fields + 1) % held_out.vocabularies,
+        held_out.labels,
+        held_out.probabilities,
+        held_out.vocabularies,
+    )
+    assert auc(held_out.labels, click_scores(theta, held_out)) > 0.69
+    assert auc(held_out.labels, click_scores(theta, shifted)) == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_batch_touches_few_rows():
+    training, _ = make_clicks(512, 1)
+    assert 0.1 < len(np.unique(training.rows[:256])) / 1290 < 0.2
+    sizes = 1_000_000, 100_000, 10_000, 1000, 100, 10
+    wide, _ = make_clicks(512, 1, vocabularies=sizes)
+    touched = len(np.unique(wide.rows))
+    assert touched / sum(sizes) < 0.001
+    sent = laws.compressed_wire_bytes(24 * touched, 8, "all_gather")
+    assert sent < 0.01 * laws.compressed_wire_bytes(16 * sum(sizes), 8, "ring")
+
+
+# --- figures
+
+
+def title(picture):
+    return picture.numbers[0].split(" [")[0]
+
+
+def test_the_picture_of_states():
+    gpus = [1, 8, 64]
+    of_strategy = {
+        each: [plan("7B", ranks=count, strategy=each).memory.states for count in gpus] for each in STRATEGIES
+    }
+    picture = states_on_each(gpus, of_strategy, 80e9)
+    assert title(picture) == "DDP: 112 GB on each GPU, with 64 as with one"
+    assert "DDP, 112 and 112 GB; ZeRO 1: optimiser state cut, 112 and 29.3 GB" in picture.alt
+
+
+def test_the_picture_of_one_curve():
+    one = np.linspace(3, 2, 60)
+    picture = same_curve({1: one, 2: one * (1 + 1e-8), 4: one}, one * 1.1, "other")
+    assert "within 1e-06 relative" in picture.alt and "other: another curve, up to 10% away" in picture.alt
+    assert len(title(picture)) <= 60
+
+
+def test_the_picture_of_a_longer_run():
+    result = MlmResult(0, (3.0, 2.5, 2.4), ((2, 2.6), (3, 2.2)), 3.19, 1.0, "", ())
+    picture = longer_run(result, 3.19)
+    assert title(picture) == "Held out: 2.20 nats, 3.19 by frequencies alone"
+    assert "2: 2.6; 3: 2.2." in picture.alt
+
+
+def test_the_picture_of_auc():
+    results = {
+        name: ClicksResult(None, aucs, 0.82, None)
+        for name, aucs in {"LR": (0.5, 0.73), "DeepFM": (0.5, 0.81)}.items()
+    }
+    picture = auc_by_pass(results)
+    assert title(picture) == "DeepFM ends 0.010 below the best possible AUC"
+    assert "LR: 0.730; DeepFM: 0.810" in picture.alt
+
+
+def test_the_picture_of_jitter():
+    seconds = np.arange(4.0)
+    picture = jitter({"sync": (seconds, np.array([3.0, 2, 1, 1.5])), "async": (seconds, np.ones(4))})
+    assert "sync until 3 s, 1.000 to 1.500; async until 3 s, 1.000 to 1.000" in picture.alt
+    assert len(title(picture)) <= 60
