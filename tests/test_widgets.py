@@ -25,7 +25,9 @@ from course_lib.widgets.ring_player import Ring
 from course_lib.widgets.timeline_player import frames, state_at
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-SCRIPTS = ("amdahl", "planner", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async")
+SCRIPTS = (
+    "amdahl", "planner", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async", "quiz",
+)  # fmt: skip
 
 
 def worker(comm):

@@ -2,9 +2,10 @@
 
 from course_lib.widgets.amdahl import amdahl
 from course_lib.widgets.planner import planner
+from course_lib.widgets.quiz import quiz
 from course_lib.widgets.ring_player import ring_player
 from course_lib.widgets.ring_time import ring_time
 from course_lib.widgets.sync_async import sync_async
 from course_lib.widgets.timeline_player import timeline_player
 
-__all__ = ["amdahl", "planner", "ring_player", "ring_time", "sync_async", "timeline_player"]
+__all__ = ["amdahl", "planner", "quiz", "ring_player", "ring_time", "sync_async", "timeline_player"]

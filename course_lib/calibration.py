@@ -1,0 +1,104 @@
+"""How well a learner predicts: choices that were right, and by which factor numbers were off."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from course_lib.labels import label
+
+WITHIN = 2  # a number counts as good within this factor
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration:
+    """choices: {key: was it right?}. factors: {key: the larger by the smaller of guess and measured}."""
+
+    choices: dict
+    factors: dict
+
+    @property
+    def middle(self):
+        """The factor that half of the numbers are within; NaN without any."""
+        return float(np.median(list(self.factors.values()))) if self.factors else math.nan
+
+    def within(self, factor):
+        """The share of numbers that are off by at most `factor`; NaN without any."""
+        factors = list(self.factors.values())
+        return sum(each <= factor for each in factors) / len(factors) if factors else math.nan
+
+    def __repr__(self):
+        if not self.choices and not self.factors:
+            return label("ch12_no_predictions")
+        lines = []
+        if self.choices:
+            lines.append(label("ch12_choices", right=sum(self.choices.values()), count=len(self.choices)))
+        if count := len(self.factors):
+            right = sum(factor <= WITHIN for factor in self.factors.values())
+            lines.append(label("ch12_numbers", right=right, count=count, middle=self.middle))
+        return "\n".join(lines)
+
+
+def calibration(guesses=None):
+    """The Calibration of `guesses`, objects with key, guess and measured; None: all that the learner has made.
+
+    A guess without a measurement is left out, and so is a number that has no factor, such as one below 0.
+    """
+    choices, factors = {}, {}
+    for each in _kept() if guesses is None else guesses:
+        if each.guess is None or each.measured is None:
+            continue
+        if isinstance(each.measured, str):
+            choices[each.key] = each.guess == each.measured
+        elif factor := _factor(each.guess, each.measured):
+            factors[each.key] = factor
+    return Calibration(choices, factors)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One prediction: what was guessed, and what came out."""
+
+    key: str
+    guess: object
+    measured: object
+
+
+def simulated_learner(count, typical, seed):
+    """`count` guesses of numbers by somebody whose guesses are log-normal: half within the factor `typical`."""
+    off = np.random.default_rng(seed).normal(0, spread(typical), count)
+    return [Guess(str(number), float(math.exp(value)), 1.0) for number, value in enumerate(off)]
+
+
+def share_within(factor, typical):
+    """The law of `simulated_learner`: the share of guesses that are off by at most `factor`."""
+    limits = np.log(np.asarray(factor, dtype=float)) / (spread(typical) * math.sqrt(2))
+    return np.vectorize(math.erf, otypes=[float])(limits)
+
+
+def spread(typical):
+    """The standard deviation of the logarithm, such that half of the guesses are within `typical`."""
+    return math.log(typical) / 0.6744897501960817  # the upper quartile of a normal distribution
+
+
+def _kept():
+    try:
+        from course_lib import progress
+    except ImportError:
+        return []
+    return list(progress.guesses().values())
+
+
+def _factor(guess, measured):
+    """The larger by the smaller of two positive numbers; None for anything else."""
+    values = []
+    for value in (guess, measured):
+        try:
+            good = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+        except OverflowError:
+            good = False
+        if not good:
+            return None
+        values.append(float(value))
+    return max(values) / min(values)
