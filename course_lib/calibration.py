@@ -41,7 +41,7 @@ class Calibration:
 
 
 def calibration(guesses=None):
-    """The Calibration of `guesses`, objects with key, guess and measured; None: all that the learner has made.
+    """The Calibration of `guesses`, objects with key, guess and measured; None: all that a learner has made.
 
     A guess without a measurement is left out, and so is a number that has no factor, such as one below 0.
     """
@@ -66,7 +66,7 @@ class Guess:
 
 
 def simulated_learner(count, typical, seed):
-    """`count` guesses of numbers by somebody whose guesses are log-normal: half within the factor `typical`."""
+    """`count` log-normal guesses of numbers, half of them within the factor `typical`, more or less."""
     off = np.random.default_rng(seed).normal(0, spread(typical), count)
     return [Guess(str(number), float(math.exp(value)), 1.0) for number, value in enumerate(off)]
 

@@ -745,8 +745,8 @@ LABELS = {
     "quiz_multiple": "several answers may be right",
     "quiz_number": "a number",
     "quiz_open": "open",
-    "quiz_mark_yourself": "Mark this one yourself: read its guide, then give the numbers, 1 to {count}, of the points "
-    "that your answer had.",
+    "quiz_mark_yourself": "Mark this one yourself: read its guide, then give the numbers, 1 to {count}, "
+    "of the points that your answer had.",
     "quiz_easy": "easy",
     "quiz_mid": "medium",
     "quiz_hard": "hard",
@@ -760,8 +760,8 @@ LABELS = {
     "quiz_infinite": "Give a finite number. Nothing was graded.",
     "quiz_too_long": "That is very long. Give the answer alone, in at most {most} characters. Nothing was "
     "graded.",
-    "quiz_strange_unit": "The unit {given} is unknown here. Give a number{unit}, or without a unit. Nothing was "
-    "graded.",
+    "quiz_strange_unit": "The unit {given} is unknown here. Give a number{unit}, or without a unit. Nothing "
+    "was graded.",
     "quiz_other_unit": "{given} does not fit the question: give a number{unit}, or without a unit. Nothing "
     "was graded.",
     "quiz_right": "Right.",
@@ -775,11 +775,11 @@ LABELS = {
     "quiz_marked": "By the guide your answer has {share:.0%} of the points.",
     "quiz_note": "Arguable: {note}",
     "quiz_proof": "Shown in {proof}.",
-    "quiz_score": "{points} points; {answered} of {asked} questions answered.",
+    "quiz_score": "Points: {points}. Answered: {answered} of {asked} questions.",
     "quiz_no_score": "No answers yet: 0 of {asked} questions.",
     "quiz_again_one": "  {id}: read {proof} again",
     "quiz_progress": "Question {number} of {count}",
-    "quiz_points": "{points} points, {answered} of {count} answered",
+    "quiz_points": "Points: {points}. Answered: {answered} of {count}",
     "quiz_submit": "Submit",
     "quiz_previous": "Previous",
     "quiz_next": "Next",
@@ -810,8 +810,8 @@ LABELS = {
     "ch12_again_title": "To read again: {chapters}",
     "ch12_again_chapters": "chapters {listed}",
     "ch12_again_none": "Nothing to read again",
-    "ch12_again_alt": "Questions against chapters, a mark for each answer: {right} with all points, {half} with "
-    "some, {wrong} with none, {open} not answered. To read again: {chapters}.",
+    "ch12_again_alt": "Questions against chapters, a mark for each answer: {right} with all points, {half} "
+    "with some, {wrong} with none, {open} not answered. To read again: {chapters}.",
     "ch12_full": "all points",
     "ch12_some": "some points",
     "ch12_none": "no points",

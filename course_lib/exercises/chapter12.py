@@ -32,7 +32,7 @@ def _ring_seconds(ring_seconds):
             case = label(
                 "ch12_ring_case",
                 parameters=parameters, width=width, workers=workers(ranks), latency=latency,
-            )  # fmt: skip
+            )
             m, b = parameters * width, 1.25e9
             looks = {
                 "ch12_ring_bits": laws.ring_time(m, ranks, b / 8, latency),
@@ -51,7 +51,7 @@ def _least_ranks(least_ranks):
     for parameters, stage, memory in (
         (1e9, 0, 16e9), (7e9, 0, 80e9), (7e9, 1, 80e9), (7e9, 2, 24e9), (7e9, 2, 14e9), (7e9, 2, 12e9),
         (7e9, 3, 24e9), (1e9, 3, 8e9), (1e9, 2, 3e9), (13e9, 1, 80e9), (1e9, 1, 80e9),
-    ):  # fmt: skip
+    ):
         _expect_ranks(least_ranks, parameters, stage, memory)
 
 

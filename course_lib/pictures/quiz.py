@@ -20,7 +20,9 @@ def question_map(questions):
         figure, axes = _grid(questions)
         main = [(place, each.chapters[0]) for place, each in enumerate(questions)]
         needs = [(place, other) for place, each in enumerate(questions) for other in each.chapters[1:]]
-        axes.plot(*zip(*main, strict=True), "o", color=rank_colour(0), markersize=8, label=label("ch12_map_main"))
+        axes.plot(
+            *zip(*main, strict=True), "o", color=rank_colour(0), markersize=8, label=label("ch12_map_main")
+        )
         if needs:
             xs, ys = zip(*needs, strict=True)
             axes.plot(xs, ys, "D", color=rank_colour(0), fillstyle="none", label=label("ch12_map_needs"))
@@ -43,7 +45,9 @@ def reread_map(questions, score):
         figure, axes = _grid(questions)
         for key, mark, colour in (*_ANSWERED, ("ch12_unanswered", ".", 7)):
             xs, ys = zip(*places[key], strict=True) if places[key] else ((), ())
-            axes.plot(xs, ys, mark, color=rank_colour(colour), markersize=4 if mark == "." else 9, label=label(key))
+            axes.plot(
+                xs, ys, mark, color=rank_colour(colour), markersize=4 if mark == "." else 9, label=label(key)
+            )
         title = label("ch12_again_title", chapters=named) if chapters else label("ch12_again_none")
         axes.set_title(title)
         figure.legend(loc="outside lower center", ncols=4, fontsize=10)

@@ -3,12 +3,9 @@
 import json
 from dataclasses import dataclass, field
 from functools import cache
-from urllib.parse import quote
 
 from course_lib import data
 from course_lib.labels import label
-
-KINDS = ("single", "multiple", "number", "open")
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,8 +17,8 @@ class Proof:
 
     @property
     def link(self):
-        """The address as JupyterLab wants it: in a heading spaces become dashes."""
-        return self.notebook + (f"#{quote(self.heading.replace(' ', '-'))}" if self.heading else "")
+        """The address as JupyterLab wants it: a heading with dashes for spaces, nothing escaped."""
+        return self.notebook + (f"#{self.heading.replace(' ', '-')}" if self.heading else "")
 
     def __repr__(self):
         name = self.notebook.removesuffix(".ipynb")
@@ -60,7 +57,9 @@ class Question:
 
     def _repr_markdown_(self):
         listed = [f"- **{letter}** {text}" for letter, text in self.options.items()]
-        return "\n".join([f"**{self.id}.** {self.text}", *([""] * bool(listed)), *listed, "", f"*{self.about}*"])
+        return "\n".join(
+            [f"**{self.id}.** {self.text}", *([""] * bool(listed)), *listed, "", f"*{self.about}*"]
+        )
 
     @property
     def about(self):
@@ -72,9 +71,13 @@ class Question:
         """What a browser may know before the answer: a dict for JSON."""
         options = [[letter, text] for letter, text in self.options.items()]
         return {
-            "id": self.id, "kind": self.kind, "about": self.about, "text": self.text,
-            "options": options, "unit": self.unit,
-        }  # fmt: skip
+            "id": self.id,
+            "kind": self.kind,
+            "about": self.about,
+            "text": self.text,
+            "options": options,
+            "unit": self.unit,
+        }
 
 
 def load_questions():

@@ -3,6 +3,7 @@
 import math
 import re
 import unicodedata
+from decimal import Decimal
 from numbers import Real
 
 from course_lib.labels import label
@@ -35,11 +36,14 @@ UNITS = {
     **dict.fromkeys(("B", "byte", "bytes"), ("bytes", 1)),
     **{f"{prefix}B": ("bytes", 1e3**power) for power, prefix in enumerate("kMGTP", 1)},
     **{f"{prefix}iB": ("bytes", 1024**power) for power, prefix in enumerate("KMGTP", 1)},
-    **{f"{prefix}{bit}": ("bytes", 1e3**power / 8)
-       for power, prefix in enumerate("kMGTP", 1) for bit in ("bit", "b")},
+    **{
+        f"{prefix}{bit}": ("bytes", 1e3**power / 8)
+        for power, prefix in enumerate("kMGTP", 1)
+        for bit in ("bit", "b")
+    },
     "gigabytes": ("bytes", 1e9),
     "megabytes": ("bytes", 1e6),
-}  # fmt: skip
+}
 _LOOSE = {}
 for _name, _unit in UNITS.items():
     _LOOSE.setdefault(_name.casefold(), _unit)
@@ -68,7 +72,7 @@ def read_number(answer, unit):
         raise Unreadable(label("quiz_empty"))
     if isinstance(answer, str):
         return _number_in(answer, unit)
-    if isinstance(answer, bool) or not isinstance(answer, Real):
+    if isinstance(answer, bool) or not isinstance(answer, Real | Decimal):
         raise Unreadable(label("quiz_not_number", unit=_ask(unit)))
     return _finite(answer)
 
@@ -145,9 +149,16 @@ def _number_in(text, unit):
 def _plain(text):
     """ASCII digits, signs and exponents, without "≈" or "=" in front."""
     text = _RAISED.sub(lambda match: "^" + match[1].translate(_SUPERSCRIPTS), _short(text))
-    text = unicodedata.normalize("NFKC", text).translate(_MINUSES).strip().lstrip("=≈~≃ ")
+    text = "".join(f" {letter}" if _is_fraction(letter) else letter for letter in text)  # 5½ is not 51/2
+    text = (
+        unicodedata.normalize("NFKC", text).replace("\u2044", "/").translate(_MINUSES).strip().lstrip("=≈~≃ ")
+    )
     digits = (str(unicodedata.decimal(letter, letter)) for letter in text)
-    return _POWER.sub(r"e\1", "".join(digits)).strip(" .;!,")
+    return _POWER.sub(r"e\1", "".join(digits)).strip().rstrip(" .;!,")
+
+
+def _is_fraction(letter):
+    return unicodedata.decomposition(letter).startswith("<fraction>")
 
 
 def _parse(written, unit):

@@ -26,7 +26,9 @@ class Score:
 
     def __repr__(self):
         lines = [self.summary]
-        lines += [label("quiz_again_one", id=each.question.id, proof=each.question.proof) for each in self.again]
+        lines += [
+            label("quiz_again_one", id=each.question.id, proof=each.question.proof) for each in self.again
+        ]
         return "\n".join(lines)
 
     def _repr_markdown_(self):
@@ -43,6 +45,6 @@ class Score:
 
 
 def mark(answers):
-    """Grade {id: answer}, such as {"Q1": "B", "N5": "841 ms"}, and return the Score."""
+    """Grade {id: answer}, such as {"Q1": "A", "N5": "12 ms"}, and return the Score."""
     graded = {id: grade(question(id), answer) for id, answer in answers.items()}
     return Score({id: each for id, each in graded.items() if each.understood}, tuple(answers))

@@ -36,7 +36,7 @@ class Quiz(CourseWidget):
         return max(0, min(proposal.value, len(self.questions) - 1))
 
     def submit(self, id, answer):
-        """Grade `answer` to the question `id`, and return the Grade. The first one that can be read counts."""
+        """Grade `answer` to the question `id`, and return the Grade. The first that can be read counts."""
         if id in self.grades:
             return self.grades[id]
         graded = grade(self.asked[id], answer)
@@ -106,5 +106,5 @@ def _result(graded):
 
 
 def quiz(questions=None, title=""):
-    """Ask `questions` (all of the bank if None), one at a time. Without a browser: quiz.grade(question, "B")."""
+    """Ask `questions` (all of the bank if None), one at a time. Without a browser: course_lib.quiz.grade."""
     return Quiz(load_questions() if questions is None else list(questions), title)

@@ -13,8 +13,9 @@ function render({ model, el }) {
   const points = html("span", { class: "course-quiz-points" });
   const previous = button(labels.quiz_previous, () => go(-1)), next = button(labels.quiz_next, () => go(1));
   const restart = button(labels.quiz_restart, () => {
-    drafts.clear();
+    forget();
     model.send({ do: "reset" });
+    update();
   });
   const form = html("form", { novalidate: true, onsubmit: event => {
     event.preventDefault();
@@ -22,7 +23,7 @@ function render({ model, el }) {
   } });
   const verdict = html("p", { class: "course-result", "aria-live": "polite", role: "status" });
   const after = html("div", { class: "course-quiz-after" });
-  let asked, state; // which question is shown, and in which state
+  let asked, state, answered = 0; // the question shown, in which state; how many answers Python has graded
 
   const question = () => model.get("questions")[model.get("current")];
   const result = () => model.get("results")[question().id];
@@ -41,7 +42,15 @@ function render({ model, el }) {
     else model.send({ do: "submit", id, answer: asked.read() });
   }
 
+  function forget() {
+    drafts.clear();
+    state = undefined;
+  }
+
   function update() {
+    const before = answered;
+    answered = Object.keys(model.get("results")).length;
+    if (answered < before) forget();
     const { id, kind } = question(), known = result(), count = model.get("questions").length;
     say(place, fill(labels.quiz_progress, { number: model.get("current") + 1, count }));
     say(points, model.get("points"));
