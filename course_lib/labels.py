@@ -861,6 +861,12 @@ LABELS = {
     "ch12_wire_sent": "; that is the share sent, not the share saved",
     "ch12_wire_one": "; one worker sends nothing, so nothing is saved: 0",
     "ch12_wire_clipped": "; it may be negative: then more is sent than by the ring",
+    # progress
+    "prediction_locked": "your guess: {guess} (locked: it has been compared)",
+    "progress_not_kept": "Your progress cannot be kept in {file} ({error}). Everything else works.",
+    "progress_not_read": "Your progress cannot be read from {file} ({error}). Everything else works.",
+    "progress_damaged": "{count} line(s) of {file} are damaged and left out. Everything else works; you may "
+    "delete the file.",
 }
 
 

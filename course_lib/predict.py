@@ -24,8 +24,8 @@ class Comparison:
             return label("no_choice" if self.guess is None else "choice", guess=self.guess, measured=measured)
         if self.guess is None:
             return label(f"no_guess{key}", measured=measured)
-        if ratio := _ratio(self.guess, self.measured):
-            return label(f"guess_ratio{key}", guess=_short(self.guess), measured=measured, ratio=ratio)
+        if factor := ratio(self.guess, self.measured):
+            return label(f"guess_ratio{key}", guess=_short(self.guess), measured=measured, ratio=factor)
         return label(f"guess{key}", guess=_short(self.guess), measured=measured)
 
 
@@ -49,7 +49,7 @@ def _positive(value):
     return isinstance(value, Real) and not isinstance(value, bool) and value > 0
 
 
-def _ratio(one, other):
+def ratio(one, other):
     """The larger by the smaller of two positive numbers; None for anything else, and beyond floats."""
     if not (_positive(one) and _positive(other)):
         return None

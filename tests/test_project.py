@@ -18,7 +18,7 @@ DEPENDENCIES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["tes
 
 TOP_LEVEL = set(
     """notebooks course_lib data tests environment.yml pyproject.toml constraints.txt Makefile
-README.md CONTRIBUTING.md LICENSE .ci .github .gitignore""".split()
+README.md CONTRIBUTING.md LICENSE conftest.py .ci .github .gitignore""".split()
 )
 # In pieces, or this file would find itself.
 MACHINE_PATHS = re.compile("|".join("/" + path for path in ("work/", "root/", "tmp/w")))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -19,16 +20,19 @@ from course_lib.exercises.report import (
 SIZES = (1, 4, 5)
 
 
+@exercise("10.1")
 def check_server_mean(server_mean):
     """Exercise 10.1: server_mean(comm, array) → the mean, by rank 0, with send and recv only."""
     return checked(lambda: _server_mean(server_mean), "1, 2, 3, 4 and 7 workers, values and messages")
 
 
+@exercise("10.2")
 def check_weighted_step(global_gradient):
     """Exercise 10.2: global_gradient(comm, local, count) → the mean over all samples, unequal shards."""
     return checked(lambda: _weighted(global_gradient), "unequal shards on 1, 2, 3, 4 and 7 workers")
 
 
+@exercise("10.3")
 def check_epoch_batches(epoch_batches):
     """Exercise 10.3: epoch_batches(rng, samples, workers, batch) → per step, an index array a worker."""
     return checked(

@@ -6,6 +6,7 @@ from numbers import Real
 import numpy as np
 
 from course_lib import laws
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.limits import StillRunning, limited
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -21,16 +22,19 @@ from course_lib.exercises.report import (
 from course_lib.tracebacks import worker_traceback
 
 
+@exercise("2.1")
 def check_workers_for(workers_for):
     """Exercise 2.1: workers_for(p, target) → the least N whose Amdahl speed-up reaches target, or None."""
     return checked(lambda: _workers_for(workers_for), "targets within reach, at the limit and beyond it")
 
 
+@exercise("2.2")
 def check_serial_fractions(serial_fractions):
     """Exercise 2.2: serial_fractions({workers: seconds}) → {workers: serial fraction}, from 2 workers."""
     return checked(lambda: _serial_fractions(serial_fractions), "times on 1, 2, 3, 4 and 7 workers")
 
 
+@exercise("2.3")
 def check_strong_step(strong_step):
     """Exercise 2.3: strong_step(comm, samples, seconds, gradient_sum) → the mean gradient, work shared."""
     return checked(
@@ -38,6 +42,7 @@ def check_strong_step(strong_step):
     )
 
 
+@exercise("2.4")
 def check_best_workers(best_workers):
     """Exercise 2.4: best_workers(work, nbytes, bandwidth, latency) → the K of the shortest step."""
     return checked(lambda: _best_workers(best_workers), "slow and fast links, with and without latency")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -18,21 +19,25 @@ SIZES = (1, 4, 5)
 MOST_BYTES = 64  # of a message in exercise 3.3: room for any fingerprint, not for the parameters
 
 
+@exercise("3.1")
 def check_sync_step(sync_step):
     """Exercise 3.1: sync_step(comm, theta, gradient, lr) → theta after one step by the mean gradient."""
     return checked(lambda: _sync_step(sync_step), "1, 2, 3, 4 and 7 workers, values and messages")
 
 
+@exercise("3.2")
 def check_same_start(same_start):
     """Exercise 3.2: same_start(comm, theta) → rank 0's theta, on every rank."""
     return checked(lambda: _same_start(same_start), "rank 0's start on 1, 2, 3, 4 and 7 workers, once each")
 
 
+@exercise("3.3")
 def check_agrees(agrees):
     """Exercise 3.3: agrees(comm, theta) → does this rank hold the same bits as rank 0?"""
     return checked(lambda: _agrees(agrees), "equal, one bit off, another order; small messages only")
 
 
+@exercise("3.4")
 def check_local_sgd(local_sgd):
     """Exercise 3.4: local_sgd(comm, theta, gradient, lr, steps, every) → theta, averaged every so often."""
     return checked(lambda: _local_sgd(local_sgd), "values and number of averagings, whole and broken rounds")

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -22,16 +23,19 @@ LAYERS = (((3,), (2, 2)), ((5,), (0,), (2, 3), ()), ((1, 4), (7,), (2,), (3, 1),
 LOSSES = ((2.0, 3.0, 7.0), (5.0, 0.0), (), (4.0,), (1.0, 1.0, 1.0, 9.0), (), (8.0,))  # one tuple a rank
 
 
+@exercise("4.1")
 def check_chain_mean(chain_mean):
     """Exercise 4.1: chain_mean(comm, array) → the mean, between neighbours only, there and back."""
     return checked(lambda: _chain(chain_mean), "1, 2, 3, 4 and 7 workers, values and messages")
 
 
+@exercise("4.2")
 def check_scaled_loss(scaled_loss):
     """Exercise 4.2: scaled_loss(comm, losses) → its plain mean over ranks is the mean over all samples."""
     return checked(lambda: _scaled(scaled_loss), "unequal shards and ranks without data, 1 to 7 workers")
 
 
+@exercise("4.3")
 def check_reduce_layers(reduce_layers):
     """Exercise 4.3: reduce_layers(comm, layers) → the mean of each layer, in a single all-reduce."""
     return checked(lambda: _layers(reduce_layers), "values, shapes and one all-reduce, 1 to 7 workers")

@@ -6,6 +6,7 @@ import numpy as np
 
 from course_lib import laws
 from course_lib.collectives import chunk_bounds, ring_all_reduce
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     Report,
@@ -30,6 +31,7 @@ def hand_arrays(ranks=4):
     return [np.arange(1, ranks + 1) * 10**rank for rank in range(ranks)]
 
 
+@exercise("5.1")
 def check_rank(rank, sent):
     """Exercise 5.1: the numbers that `rank` of 4 passes on in rounds 1 to 4 of the ring on `hand_arrays`."""
     if np.iterable(sent) and all(number is None or number is Ellipsis for number in sent):
@@ -37,11 +39,13 @@ def check_rank(rank, sent):
     return checked(lambda: _played(rank, sent), f"rank {rank} passed on what the library's ring passes")
 
 
+@exercise("5.2")
 def check_ring(ring):
     """Exercise 5.2: ring(comm, array) → the sum over all ranks, in chunks, to one neighbour only."""
     return checked(lambda: _ring(ring), "1, 2, 3, 4 and 7 workers, values and messages")
 
 
+@exercise("5.3")
 def check_link(link_from_two):
     """Exercise 5.3: link_from_two(nbytes, seconds, ranks) → (latency, bandwidth) from two ring times."""
     return checked(lambda: _link(link_from_two), "links from 12.5 MB/s to 300 GB/s, 2 to 64 workers")

@@ -5,6 +5,7 @@ from numbers import Real
 import numpy as np
 
 from course_lib import laws
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -22,16 +23,19 @@ STEPS = 4000  # of a delayed descent that is to show whether a rate is stable
 TWO_FIRST = (2, *(number for number in WORKER_COUNTS if number != 2))  # there mistakes are plainest
 
 
+@exercise("6.1")
 def check_server(serve):
     """Exercise 6.1: serve(comm, theta, rate, updates) → (theta, each update's staleness), for rank 0."""
     return checked(lambda: _server(serve), "1, 2, 3, 4 and 7 workers, fast and slow, values and messages")
 
 
+@exercise("6.2")
 def check_shares(fair_shares):
     """Exercise 6.2: fair_shares(seconds, total) → whole samples a worker that make the step shortest."""
     return checked(lambda: _shares(fair_shares), "1, 2, 3, 4 and 7 workers: no shares make a shorter step")
 
 
+@exercise("6.3")
 def check_safe_rate(safe_rate):
     """Exercise 6.3: safe_rate(curvatures, workers) → the largest stable rate of asynchronous SGD."""
     what = "1 to 8 workers, up to four curvatures: 2 % less is stable, 2 % more is not"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from course_lib.compression import top_k
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -20,6 +21,7 @@ RESIDUAL = np.array([4, 3, -7.5, 1, 0.25, -3], np.float32)
 MOST_ENTRY_BYTES = 16  # int64 and float64; 8 are enough
 
 
+@exercise("7.2")
 def check_top_k_feedback(compressed_mean):
     """compressed_mean(comm, gradient, residual, k) → (mean, residual): top-k with error feedback.
 

@@ -4,6 +4,7 @@ from functools import cache
 
 from course_lib.arguments import real_number
 from course_lib.buckets import backward_with_buckets, backwards, sweep
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import Report, checked, expect
 from course_lib.labels import label
 from course_lib.link import Link
@@ -17,6 +18,7 @@ RANKS, LINK = 4, Link(300e-6, 125e6)
 TOLERANCE = 0.05
 
 
+@exercise("7.3")
 def check_bucket_size(bucket_bytes):
     """The time of a backward pass with buckets of this size is within 5 % of the best there is.
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from course_lib.arguments import real_number
 from course_lib.digits import load_digits
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.limits import StillRunning, limited
 from course_lib.exercises.report import checked, expect, not_attempted
 from course_lib.labels import label
@@ -20,6 +21,7 @@ TOLERANCE = 5  # times the small batch's loss: the old rate ends at ten times, l
 HIGHEST = 1.4  # times what linear scaling gives; beyond, no warm-up helps
 
 
+@exercise("7.1")
 def check_scaled_rate(rate):
     """Exercise: `rate`, a number or rate(epoch) → number, for a batch of 64 instead of 8 (η = 0.2).
 

@@ -1,9 +1,11 @@
 """The element that takes a learner's guess, and in a lecture counts hands."""
 
+import contextlib
 import math
 
 import traitlets
 
+from course_lib import progress
 from course_lib.labels import label
 from course_lib.predict import Comparison
 from course_lib.widgets import traits
@@ -28,7 +30,10 @@ class Guess(traits.Checked):
 
 
 class Prediction(CourseWidget):
-    """See predict.predict. `guess` can be set and read; `hands` is {choice: hands raised}."""
+    """See predict.predict. `guess` can be set and read; `hands` is {choice: hands raised}.
+
+    A guess is kept in the learner's progress. Once compared it is `locked`: the page takes no other.
+    """
 
     _esm = script("prediction")
     about = ("prediction",)
@@ -39,6 +44,7 @@ class Prediction(CourseWidget):
     choices = traitlets.List().tag(sync=True)
     unit = traitlets.Unicode().tag(sync=True)
     guess = Guess()
+    locked = traitlets.Bool().tag(sync=True)
     hands = traitlets.Dict().tag(sync=True)
 
     def __init__(self, key, choices=None, unit=""):
@@ -50,6 +56,15 @@ class Prediction(CourseWidget):
             unit=unit,
             hands=dict.fromkeys(choices, 0),
         )
+        self._take_up(progress.guesses().get(self.key))
+        self.observe(lambda change: progress.note("guess", self.key, value=change.new), "guess")
+
+    def _take_up(self, earlier):
+        """Go on with the guess of an earlier session, if it still answers the question."""
+        if earlier:
+            with contextlib.suppress(ValueError):
+                self.guess = earlier.guess
+                self.locked = earlier.compared is not None
 
     @traitlets.validate("hands")
     def _whole_hands(self, proposal):
@@ -60,7 +75,10 @@ class Prediction(CourseWidget):
         return hands
 
     def compare(self, measured, computed=False):
-        """The guess beside `measured`, as a Comparison."""
+        """The guess beside `measured`, as a Comparison; a guess is locked from now on."""
+        if self.guess is not None:
+            progress.note("comparison", self.key, value=self.guess, measured=measured)
+            self.locked = True
         return Comparison(self.guess, measured, computed)
 
     def __repr__(self):

@@ -186,7 +186,8 @@ def execute(notebook, chapter):
 def environment(profile):
     """The kernel's variables, such that the author's own settings do not show in the course."""
     backend = "module://matplotlib_inline.backend_inline"
-    return {**os.environ, "PYTHONHASHSEED": "0", "IPYTHONDIR": profile, "MPLBACKEND": backend}
+    own = {"PYTHONHASHSEED": "0", "IPYTHONDIR": profile, "MPLBACKEND": backend, "COURSE_PROGRESS": "off"}
+    return {**os.environ, **own}
 
 
 def execute_cell(client, cell, index, chapter):

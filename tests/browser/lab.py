@@ -58,6 +58,7 @@ def jupyter_lab(notebooks=NOTEBOOKS):
         own = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "share", "JUPYTER_RUNTIME_DIR": "runtime",
                "IPYTHONDIR": "ipython"}
         environment = {**os.environ, **{name: str(folder / value) for name, value in own.items()}}
+        environment["COURSE_PROGRESS"] = "off"
         command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
                    "--port=0", f"--ServerApp.root_dir={served}", f"--LabApp.app_settings_dir={settings}",
                    "--LabApp.expose_app_in_browser=True"]

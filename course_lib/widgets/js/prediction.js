@@ -13,11 +13,12 @@ function render({ model, el }) {
   const counters = choices.map(choice => hands(model, labels, choice));
 
   function update() {
-    const guess = model.get("guess");
+    const guess = model.get("guess"), locked = model.get("locked");
     asked.update();
-    clear.disabled = guess === null;
-    say(status, guess === null ? labels.prediction_none
-                               : fill(labels.prediction_made, { guess: `${guess} ${model.get("unit")}`.trim() }));
+    for (const input of asked.node.querySelectorAll("input")) input.disabled = locked;
+    clear.disabled = guess === null || locked;
+    const made = locked ? labels.prediction_locked : labels.prediction_made;
+    say(status, guess === null ? labels.prediction_none : fill(made, { guess: `${guess} ${model.get("unit")}`.trim() }));
     counters.forEach(counter => counter.update());
   }
 
