@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
+from course_lib import progress
 from course_lib.labels import label
-
-WITHIN = 2  # a number counts as good within this factor
+from course_lib.predict import ratio
+from course_lib.progress import WITHIN, Guess
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,28 +41,19 @@ class Calibration:
 
 
 def calibration(guesses=None):
-    """The Calibration of `guesses`, objects with key, guess and measured; None: all that a learner has made.
+    """The Calibration of `guesses`, progress.Guess or alike; None: all that a learner has made.
 
     A guess without a measurement is left out, and so is a number that has no factor, such as one below 0.
     """
     choices, factors = {}, {}
-    for each in _kept() if guesses is None else guesses:
+    for each in progress.guesses().values() if guesses is None else guesses:
         if each.guess is None or each.measured is None:
             continue
-        if isinstance(each.measured, str):
+        if isinstance(each.measured, str) and isinstance(each.guess, str):
             choices[each.key] = each.guess == each.measured
-        elif factor := _factor(each.guess, each.measured):
+        elif (factor := ratio(each.guess, each.measured)) and math.isfinite(factor):
             factors[each.key] = factor
     return Calibration(choices, factors)
-
-
-@dataclass(frozen=True)
-class Guess:
-    """One prediction: what was guessed, and what came out."""
-
-    key: str
-    guess: object
-    measured: object
 
 
 def simulated_learner(count, typical, seed):
@@ -80,25 +71,3 @@ def share_within(factor, typical):
 def spread(typical):
     """The standard deviation of the logarithm, such that half of the guesses are within `typical`."""
     return math.log(typical) / 0.6744897501960817  # the upper quartile of a normal distribution
-
-
-def _kept():
-    try:
-        from course_lib import progress
-    except ImportError:
-        return []
-    return list(progress.guesses().values())
-
-
-def _factor(guess, measured):
-    """The larger by the smaller of two positive numbers; None for anything else."""
-    values = []
-    for value in (guess, measured):
-        try:
-            good = isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
-        except OverflowError:
-            good = False
-        if not good:
-            return None
-        values.append(float(value))
-    return max(values) / min(values)

@@ -4,6 +4,7 @@ import math
 
 from course_lib import laws
 from course_lib.exercises.chapter2 import _ask, _expect_number
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import WORKER_COUNTS, checked, expect, workers
 from course_lib.labels import label
 
@@ -11,16 +12,19 @@ from course_lib.labels import label
 STAGES = {0: (16, 0), 1: (4, 12), 2: (2, 14), 3: (0, 16)}
 
 
+@exercise("12.1")
 def check_ring_seconds(ring_seconds):
     """Exercise 12.1: ring_seconds(parameters, width, ranks, bandwidth, latency) → seconds of the ring."""
     return checked(lambda: _ring_seconds(ring_seconds), label("ch12_ring_passed"))
 
 
+@exercise("12.2")
 def check_least_ranks(least_ranks):
     """Exercise 12.2: least_ranks(parameters, stage, memory) → the fewest GPUs that hold it, or None."""
     return checked(lambda: _least_ranks(least_ranks), label("ch12_fit_passed"))
 
 
+@exercise("12.3")
 def check_wire_saving(saving):
     """Exercise 12.3: saving(share, ranks, collective) → the share of a ring's bytes that is saved."""
     return checked(lambda: _saving(saving), label("ch12_wire_passed"))

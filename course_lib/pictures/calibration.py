@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from course_lib.calibration import WITHIN, share_within
+from course_lib.calibration import share_within
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import rank_colour, styled
+from course_lib.progress import WITHIN
 
 TYPICAL = (1.5, 2, 5)
 LINES = ("-", "--", "-.")
