@@ -39,6 +39,7 @@ SCRIPTS = (
     "timeline_player",
     "ring_player",
     "prediction",
+    "quiz",
     "step_player",
     "sync_async",
 )

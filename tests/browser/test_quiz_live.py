@@ -1,0 +1,176 @@
+"""Chapter 12's quiz in JupyterLab in a real browser: by keyboard alone, both themes, nothing given away."""
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import lab
+import pytest
+from test_widgets_live import CONTRASTS, NAMELESS, kernel, until
+
+from course_lib.quiz import load_questions
+
+BROWSER = lab.find_browser()
+
+pytestmark = [
+    pytest.mark.skipif(not find_spec("playwright"), reason="playwright is not installed"),
+    pytest.mark.skipif(not BROWSER, reason="no Chromium: install one, or name it in CHROMIUM"),
+    pytest.mark.timeout(lab.START + lab.OPEN + lab.RUN),
+]
+
+CELLS = [
+    "from course_lib.quiz import load_questions\nfrom course_lib.widgets import quiz\n"
+    "all_ = load_questions()",
+    "quiz_ = quiz(all_[:10], title='Ten')\nquiz_",
+    "numbers_ = quiz(all_[10:20], title='Numbers')\nnumbers_",
+    "opens_ = quiz(all_[20:], title='Open')\nopens_",
+]
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    with tempfile.TemporaryDirectory() as folder:
+        lab.write_notebook(folder, "quiz", CELLS)
+        with lab.jupyter_lab(Path(folder)) as server, lab.chromium(BROWSER) as browser:
+            with lab.opened(browser, server, "quiz") as notebook:
+                cells = notebook.run_all()
+                assert not list(lab.problems(notebook, cells))
+                yield notebook
+                assert not notebook.complaints and not notebook.popups()
+
+
+@pytest.fixture(autouse=True)
+def afresh(notebook):
+    kernel(notebook, "quiz_.reset(); numbers_.reset(); opens_.reset()")
+    until(notebook, lambda: "Points: 0." in cell(notebook, 1).inner_text())
+
+
+def cell(notebook, number):
+    return notebook.page.locator(".jp-CodeCell").nth(number)
+
+
+def focused(notebook):
+    return notebook.page.evaluate("document.activeElement.textContent || document.activeElement.value")
+
+
+def test_a_single_choice_by_keyboard(notebook):
+    frame, page = cell(notebook, 1), notebook.page
+    frame.locator("input[type=radio]").first.focus()
+    page.keyboard.press("ArrowDown")  # B
+    page.keyboard.press("Tab")
+    assert focused(notebook) == "Submit"
+    page.keyboard.press("Enter")
+    until(notebook, lambda: "Right." in frame.locator("[role=status].course-result").inner_text())
+    assert kernel(notebook, "print(quiz_.grades['Q1'].correct)") == "True"
+    assert "Points: 1. Answered: 1 of 10" in frame.inner_text() and "Arguable:" in frame.inner_text()
+    link = frame.locator("a")
+    assert link.get_attribute("href") == load_questions()[0].proof.link
+    until(notebook, lambda: focused(notebook) == "Next")
+    page.keyboard.press("Enter")
+    until(notebook, lambda: "Question 2 of 10" in frame.inner_text())
+    assert kernel(notebook, "print(quiz_.current)") == "1" and "Arguable:" not in frame.inner_text()
+    page.keyboard.press("Shift+Tab")
+    assert focused(notebook) == "Previous"
+    page.keyboard.press("Space")
+    until(notebook, lambda: "Question 1 of 10" in frame.inner_text())
+    assert (
+        frame.locator("input[type=radio]").nth(1).is_checked()
+        and "← right, your answer" in frame.inner_text()
+    )
+
+
+def test_several_boxes_by_keyboard(notebook):
+    frame, page = cell(notebook, 1), notebook.page
+    kernel(notebook, "quiz_.current = 6")
+    until(notebook, lambda: frame.locator("input[type=checkbox]").count() == 4)
+    boxes = frame.locator("input[type=checkbox]")
+    boxes.nth(0).focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    boxes.nth(0).press("Enter")  # submits, as in any form
+    until(notebook, lambda: "Half right" in frame.inner_text())
+    assert kernel(notebook, "print(quiz_.grades['Q7'].points)") == "0.5"
+
+
+def test_nothing_chosen_gets_a_hint(notebook):
+    frame = cell(notebook, 1)
+    frame.get_by_role("button", name="Submit").press("Enter")
+    until(notebook, lambda: "No answer yet" in frame.inner_text())
+    assert (
+        kernel(notebook, "print(quiz_.grades)") == "{}"
+        and frame.get_by_role("button", name="Submit").is_visible()
+    )
+
+
+def test_a_number_by_keyboard(notebook):
+    frame, page = cell(notebook, 2), notebook.page
+    kernel(notebook, "numbers_.current = 4")
+    until(notebook, lambda: "Question 5 of 10" in frame.inner_text())
+    field = frame.locator("input[type=text]")
+    field.focus()
+    page.keyboard.type("about an hour")
+    page.keyboard.press("Enter")
+    until(notebook, lambda: "Give a number in ms" in frame.inner_text())
+    assert field.input_value() == "about an hour"
+    field.fill("0,841 s")
+    page.keyboard.press("Enter")
+    until(notebook, lambda: "Right: 841 ms." in frame.inner_text())
+    assert frame.locator("input[type=text]").is_disabled()
+
+
+def test_an_open_question_by_keyboard(notebook):
+    frame, page = cell(notebook, 3), notebook.page
+    frame.locator("textarea").focus()
+    page.keyboard.type("Measure first.")
+    assert frame.locator("input[type=checkbox]").count() == 0
+    page.keyboard.press("Tab")
+    assert focused(notebook) == "Show the marking guide"
+    page.keyboard.press("Enter")
+    until(notebook, lambda: frame.locator("input[type=checkbox]").count() == 6)
+    assert frame.locator("textarea").input_value() == "Measure first."
+    frame.locator("input[type=checkbox]").first.press("Space")
+    frame.get_by_role("button", name="Mark").press("Enter")
+    until(notebook, lambda: "20% of the points" in frame.inner_text())
+
+
+def test_start_again(notebook):
+    frame = cell(notebook, 1)
+    kernel(notebook, "quiz_.submit('Q1', 'C')")
+    until(notebook, lambda: "Not right" in frame.inner_text())
+    frame.get_by_role("button", name="Start again").press("Enter")
+    until(notebook, lambda: "Not right" not in frame.inner_text())
+    assert kernel(notebook, "print(quiz_.grades)") == "{}"
+
+
+def test_the_page_holds_no_answer_before_it_is_given(notebook):
+    page = notebook.page.content() + "".join(
+        notebook.page.evaluate("[...document.scripts].map(script => script.textContent)")
+    )
+    for asked in load_questions():
+        assert asked.arguable == "" or asked.arguable[:60] not in page
+
+
+def test_every_control_has_a_name(notebook):
+    assert notebook.ask(NAMELESS) == []
+    for number in (1, 2, 3):
+        assert cell(notebook, number).locator("fieldset > legend").first.inner_text()
+        assert cell(notebook, number).locator(".course-root [aria-live=polite]").count() == 2
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_contrast(notebook, theme):
+    kernel(notebook, "quiz_.submit('Q1', 'C'); numbers_.submit('N1', 'x'); opens_.show_guide('O1')")
+    until(notebook, lambda: "Arguable" in cell(notebook, 1).inner_text())
+    notebook.ask(lab.EXECUTE, "apputils:change-theme", {"theme": lab.THEMES[theme]})
+    notebook.page.wait_for_timeout(1500)
+    contrasts = [each for each in notebook.ask(CONTRASTS) if each[0] not in ("Previous", "Next", "Submit")]
+    assert len(contrasts) > 40
+    assert not [(text, ratio) for text, ratio in contrasts if not ratio >= 4.5]
+
+
+def test_screenshots(notebook):
+    kernel(notebook, "quiz_.submit('Q1', 'C'); numbers_.submit('N1', '12.5'); opens_.show_guide('O1')")
+    until(notebook, lambda: "Arguable" in cell(notebook, 1).inner_text())
+    paths = notebook.pictures(lab.ARTIFACTS, "quiz")
+    assert {path.name.split("-")[1] for path in paths} == {"light", "dark", "projected"}

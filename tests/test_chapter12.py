@@ -1,0 +1,222 @@
+"""Chapter 12: its checkers, and how guesses are held against what came out. The quiz: test_quiz.py."""
+
+import csv
+import math
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from attempts import left_empty, rejected, untouched
+
+from course_lib import laws, progress
+from course_lib.calibration import calibration, share_within, simulated_learner
+from course_lib.exercises.chapter12 import STAGES, check_least_ranks, check_ring_seconds, check_wire_saving
+from course_lib.pictures.calibration import within_factor
+from course_lib.planner import transformer
+from course_lib.planner.job import Job
+from course_lib.planner.memory import memory
+from course_lib.progress import Guess
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("stub", [untouched, left_empty])
+@pytest.mark.parametrize("check", [check_ring_seconds, check_least_ranks, check_wire_saving])
+def test_an_untouched_stub_is_not_a_failure(check, stub):
+    report = check(stub)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+# --- exercise 12.1
+
+
+def ring(parameters, width, ranks, bandwidth, latency):
+    return 2 * (ranks - 1) * (latency + parameters * width / ranks / bandwidth)
+
+
+def ring_by_law(parameters, width, ranks, bandwidth, latency):
+    return np.float64(laws.ring_time(parameters * width, ranks, bandwidth, latency))
+
+
+@pytest.mark.parametrize("right", [ring, ring_by_law])
+def test_ring_seconds_accepts(right):
+    assert check_ring_seconds(right).passed, check_ring_seconds(right)
+
+
+def forgets_to_return(*arguments):
+    ring(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / k / (b / 8)), "bytes a second already"),
+        (lambda p, w, k, b, a: ring(p, w, k, b, a) / 2, "one phase of two"),
+        (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / b), "sends a chunk"),
+        (lambda p, w, k, b, a: ring(p, 1, k, b, a), "M is bytes"),
+        (lambda p, w, k, b, a: ring(p, w, k, b, 0), "a latency for each"),
+        (lambda p, w, k, b, a: ring(p, w, k, b, 0) + a * (k > 1), "a latency for each"),
+        (lambda p, w, k, b, a: 2 * k * (a + p * w / k / b), "K − 1 rounds a phase"),
+        (lambda p, w, k, b, a: 2 * p * w / b, "1 worker"),
+        (lambda p, w, k, b, a: f"{ring(p, w, k, b, a)} s", "not a number"),
+        (lambda p, w, k, b, a: ring(p, w, k, b, a) / (k - 1), "it raised ZeroDivisionError"),
+        (forgets_to_return, "is a return missing?"),
+    ],
+)
+def test_ring_seconds_rejects(wrong, hint):
+    rejected(check_ring_seconds(wrong), hint)
+
+
+# --- exercise 12.2
+
+
+def least(parameters, stage, memory):
+    whole, cut = (each * parameters for each in STAGES[stage])
+    if memory < whole or memory == whole and cut:
+        return None
+    return max(1, math.ceil(cut / (memory - whole))) if cut else 1
+
+
+def least_by_search(parameters, stage, memory):
+    whole, cut = STAGES[stage]
+    return next((n for n in range(1, 1000) if parameters * (whole + cut / n) <= memory), None)
+
+
+@pytest.mark.parametrize("right", [least, least_by_search])
+def test_least_ranks_accepts(right):
+    assert check_least_ranks(right).passed, check_least_ranks(right)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda p, stage, m: math.ceil(16 * p / m), "what is not cut is 1.12e+11 bytes already: return None"),
+        (
+            lambda p, stage, m: least(p, min(stage, 2), m),
+            "enough GPUs: 5|more than needed",
+        ),
+        (
+            lambda p, stage, m: (least(p, stage, m) or 0) + 1 if least(p, stage, m) else None,
+            "more than needed",
+        ),
+        (
+            lambda p, stage, m: max(1, (least(p, stage, m) or 0) - 1) if least(p, stage, m) else None,
+            "too few",
+        ),
+        (lambda p, stage, m: least(p, stage, m) and least(p, stage, m) + 0.5, "whole numbers"),
+        (lambda p, stage, m: least(p, stage, m) or math.inf, "return None"),
+        (lambda p, stage, m: None, "enough GPUs: 1|Not attempted"),
+        (
+            lambda p, stage, m: STAGES[stage][1] * p / (m - STAGES[stage][0] * p),
+            "it raised ZeroDivisionError|whole",
+        ),
+    ],
+)
+def test_least_ranks_rejects(wrong, hint):
+    report = check_least_ranks(wrong)
+    if report.passed is None:
+        assert "Not attempted" in hint
+        return
+    rejected(report, hint)
+
+
+@pytest.mark.parametrize(("stage", "strategy"), [(0, "ddp"), (1, "zero1"), (2, "zero2"), (3, "zero3")])
+def test_the_stages_are_the_planners(stage, strategy):
+    model = transformer(24, 2048)
+    whole, cut = STAGES[stage]
+    states = memory(Job(model, ranks=8, strategy=strategy)).states
+    assert states == pytest.approx(model.parameters * (whole + cut / 8))
+
+
+# --- exercise 12.3
+
+
+def saving(share, ranks, collective):
+    if ranks == 1:
+        return 0.0
+    return 1 - share if collective == "ring" else 1 - share * ranks / 2
+
+
+def saving_by_law(share, ranks, collective):
+    return laws.wire_saving(share, ranks, collective) if ranks > 1 else 0
+
+
+@pytest.mark.parametrize("right", [saving, saving_by_law])
+def test_wire_saving_accepts(right):
+    assert check_wire_saving(right).passed, check_wire_saving(right)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda s, k, c: 1 - s, "one worker sends nothing"),
+        (lambda s, k, c: 1 - s if k > 1 else 0, "that is the payload"),
+        (lambda s, k, c: 1 - saving(s, k, c) if k > 1 else 0, "the share sent"),
+        (lambda s, k, c: max(0, saving(s, k, c)), "it may be negative"),
+        (
+            lambda s, k, c: 1 - s / (2 * (k - 1) / k) * (k - 1),
+            "it raised ZeroDivisionError; one worker sends",
+        ),
+        (lambda s, k, c: saving(s, k, "ring" if c == "all-gather" else c) * 2, "it returned"),
+        (lambda s, k, c: print(end=""), "is a return missing?"),
+    ],
+)
+def test_wire_saving_rejects(wrong, hint):
+    rejected(check_wire_saving(wrong), hint)
+
+
+# --- calibration
+
+
+def test_nothing_predicted_yet():
+    mine = calibration([])
+    assert "No predictions yet" in repr(mine) and math.isnan(mine.middle) and math.isnan(mine.within(2))
+    assert within_factor(mine).numbers[0].startswith("No predictions yet")
+    assert repr(calibration()) == repr(mine)  # the tests read no progress file
+
+
+def test_choices_and_numbers():
+    mine = calibration([
+        Guess("2.1", "a", "a"), Guess("2.2", "b", "a"), Guess("2.3", 50, 100), Guess("2.4", 8.0, 1),
+        Guess("2.5", -1, 3), Guess("2.6", 4, None), Guess("2.7", None, 3), Guess("2.8", 10**400, 1),
+        Guess("2.9", "b or c", "b or c"), Guess("3.1", 3, math.inf), Guess("3.2", math.nan, 2),
+    ])  # fmt: skip
+    assert mine.choices == {"2.1": True, "2.2": False, "2.9": True}
+    assert mine.factors == {"2.3": 2.0, "2.4": 8.0}
+    assert mine.within(2) == 0.5 and mine.middle == 5
+    assert "Choices: 2 of 3 right." in repr(mine) and "1 of 2 within a factor of 2" in repr(mine)
+    picture = within_factor(mine)
+    assert (
+        picture.numbers[0].startswith("50% of 2 guesses") and "2 guesses: 2 8 | 0.5 1" in picture.numbers[-1]
+    )
+
+
+def test_from_the_progress_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.jsonl"))
+    progress.note("comparison", "5.1", value=30, measured=40.0)
+    progress.note("comparison", "5.2", value="b", measured="b")
+    progress.note("guess", "5.3", value=3)
+    mine = calibration()
+    assert mine.choices == {"5.2": True} and list(mine.factors) == ["5.1"]
+
+
+@pytest.mark.parametrize("typical", [1.5, 2, 5])
+def test_a_lawful_learner_follows_the_law(typical):
+    found = calibration(simulated_learner(4000, typical, seed=1))
+    assert share_within(typical, typical) == pytest.approx(0.5) and share_within(1, typical) == 0
+    for factor in (1.2, typical, 4):
+        assert found.within(factor) == pytest.approx(float(share_within(factor, typical)), abs=0.03)
+
+
+# --- the claims
+
+
+def test_each_claim_has_its_cell():
+    rows = list(csv.DictReader((ROOT / "data/claims/12.csv").open(encoding="utf-8")))
+    notebook = nbformat.read(ROOT / "notebooks/12_interview_questions.ipynb", as_version=4)
+    ran = [cell for cell in notebook.cells if cell.get("execution_count")]
+    tags = {tag for cell in ran for tag in cell.metadata.get("tags", [])}
+    assert {f"claim-{row['id']}" for row in rows} == {tag for tag in tags if tag.startswith("claim-")}
+    assert {row["verdict"] for row in rows} <= {"holds", "holds if", "wrong"}
+    assert all(row["note"] for row in rows if row["verdict"] != "holds")
