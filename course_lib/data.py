@@ -20,6 +20,16 @@ def path(name):
     return found
 
 
+def horovod():
+    """What `make horovod RECORD=1` measured: the same training on digits by Horovod and by DDP; a dict.
+
+    Numbers: "ranks", "steps", "largest_parameter_difference", "final_loss_ddp", "final_loss_horovod" (over
+    all training data), "seconds_ddp", "seconds_horovod" (of all steps, the quickest of three runs). Versions:
+    "horovod", "torch". Where and when: "machine", "date".
+    """
+    return json.loads(path("horovod.json").read_text(encoding="utf-8"))
+
+
 def recorded(name):
     """The recording data/recorded/`name`.json: a dict with "machine", "date" and what was measured."""
     return json.loads(path(f"recorded/{name}.json").read_text(encoding="utf-8"))
