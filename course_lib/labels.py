@@ -1062,6 +1062,111 @@ LABELS = {
     "you send them",
     "ch9_sparse_bytes": "{nbytes} bytes were sent, {most} are enough: each distinct row once, its place as "
     "int64 and its numbers as float32",
+    # chapter 8
+    "ch8_ddp_passed": "1, 2, 3 and 4 workers: one start, all-reduces within backward, the mean gradients, "
+    "and after {steps} steps PyTorch's own parameters to 1e-7",
+    "ch8_ddp_nothing": "own_ddp returned None: is the return of finish missing?",
+    "ch8_ddp_kind": "rank {rank}: own_ddp must return finish, a function; got {kind}. Return it without "
+    "calling it",
+    "ch8_ddp_start": "rank {rank} starts up to {gap:.2g} away from rank 0's parameters. Broadcast each "
+    "parameter itself, from rank 0: dist.broadcast(parameter.detach(), 0), not a copy",
+    "ch8_ddp_silent": "dist.all_reduce was not called in a step: is the hook registered on the parameters?",
+    "ch8_ddp_after": "all {count} all-reduces start after backward, in finish(): nothing is hidden behind "
+    "it. Start them in hooks: parameter.register_post_accumulate_grad_hook(hook)",
+    "ch8_ddp_last": "the first all-reduce starts when all {parameters} gradients are there, and backward "
+    "is over. Start one for each gradient, or use smaller buckets",
+    "ch8_ddp_blocking": "backward stands still at each all-reduce until it is done. Start them with "
+    "async_op=True, which returns a handle at once, and wait for the handles in finish()",
+    "ch8_ddp_unwaited": "finish() returned with {count} of {calls} all-reduces not waited for: the sums "
+    "may not be there yet. Keep each handle, and call its wait()",
+    "ch8_ddp_own": "rank {rank} still has its own gradients. What was reduced was a copy: reduce "
+    "parameter.grad itself, or copy the result back into it",
+    "ch8_ddp_sum": "rank {rank} has the sums over the ranks. An all-reduce adds; divide by "
+    "dist.get_world_size()",
+    "ch8_ddp_divided_twice": "rank {rank} has the means divided by {number} once more: divide only once",
+    "ch8_ddp_own_share": "rank {rank} has its own gradients divided by {number}, without the others': "
+    "what was reduced was a copy",
+    "ch8_ddp_unknown": "rank {rank}: after finish() the gradients are not the means over the ranks",
+    "ch8_ddp_gap": "rank {rank}: the first steps are right, but after {steps} a parameter is {gap:.2g} "
+    "away from that under DistributedDataParallel. Does something stay from one step to the next?",
+    "ch8_accumulate_passed": "1, 2 and 3 workers with 1, 3 and 4 micro-batches: the mean gradient, and "
+    "one all-reduce",
+    "ch8_accumulate_case": "{workers}, micro-batches: {batches}",
+    "ch8_accumulate_passes": "rank {rank} made {passes} forward passes for {batches} micro-batches: one "
+    "for each",
+    "ch8_accumulate_none": "no all-reduce at all, each rank keeps its own gradient. Leave no_sync for the "
+    "last micro-batch, and call net, not net.module",
+    "ch8_accumulate_each": "{calls} all-reduces instead of one. Run all micro-batches but the last within "
+    "net.no_sync()",
+    "ch8_accumulate_late": "{calls} all-reduces instead of one, though no_sync is there: it must surround "
+    "the forward pass (loss_of) as well as backward, for forward decides; and all micro-batches but the "
+    "last",
+    "ch8_accumulate_gone": "rank {rank} has no gradient left: leave zero_grad to the caller, before the "
+    "first micro-batch",
+    "ch8_accumulate_sum": "rank {rank} has gradient {gradient:g} instead of {mean:g}: the sum over "
+    "micro-batches. Divide each loss by their number",
+    "ch8_accumulate_own": "rank {rank} has its own mean, {gradient:g}, instead of that of all ranks, "
+    "{mean:g}: call net, not net.module",
+    "ch8_accumulate_own_sum": "rank {rank} has its own sum, {gradient:g}, instead of the mean of all, "
+    "{mean:g}",
+    "ch8_accumulate_twice": "rank {rank} has gradient {gradient:g} instead of {mean:g}: DDP has divided "
+    "by the number of ranks already",
+    "ch8_accumulate_unknown": "rank {rank} has gradient {gradient} instead of {mean:g}, the mean of all "
+    "micro-batches of all ranks. Divide each loss by the number of micro-batches, and let all gradients "
+    "add up",
+    "ch8_torchrun_passed": "{ranks} ranks on three machines, which meet at one address",
+    "ch8_torchrun_kind": "the command must be a string; got {kind}",
+    "ch8_torchrun_start": "the command must begin with torchrun (or python -m torch.distributed.run); it "
+    "begins with {start!r}",
+    "ch8_torchrun_value": "--{option} has no value",
+    "ch8_torchrun_script": "after the options there must be the script, {script}",
+    "ch8_torchrun_standalone": "--standalone is for one machine: no other can join",
+    "ch8_torchrun_nodes": "--nnodes must be the number of machines, {machines}; got {value}",
+    "ch8_torchrun_all": "--nproc-per-node {ranks} would start all ranks on this machine; it has {gpus} GPUs",
+    "ch8_torchrun_each": "--nproc-per-node must be one for each GPU, {gpus}; got {value}",
+    "ch8_torchrun_equal": "the machines have --node-rank {numbers}: each needs a number of its own, from "
+    "0 on",
+    "ch8_torchrun_numbers": "the machines have --node-rank {numbers}; they must be numbered 0, 1, 2",
+    "ch8_torchrun_address": "--master-addr is missing: the default is this machine itself, where no other "
+    "looks",
+    "ch8_torchrun_local": "{address} is, on every machine, that machine itself; they must meet at one",
+    "ch8_torchrun_first": "all must meet at the machine with --node-rank 0, {first}; here --master-addr "
+    "is {address}",
+    "ch8_torchrun_ports": "the machines look at different ports, {ports}: one for all",
+    "ch8_torchrun_unknown": "--rdzv-endpoint must be one of the machines and a port; got {address}",
+    "ch8_torchrun_backend": "--rdzv-endpoint needs --rdzv-backend c10d beside it",
+    "ch8_torchrun_ends": "the machines have --rdzv-endpoint {ends}: one for all",
+    "ch8_torchrun_ids": "--rdzv-id must be there, and the same on all machines",
+    "ch8_phase_load": "waiting for data",
+    "ch8_phase_forward": "forward",
+    "ch8_phase_backward": "backward",
+    "ch8_phase_update": "update",
+    "ch8_phase_gloo:all_reduce": "all-reduce",
+    "ch8_lane_rank": "rank 0",
+    "ch8_no_reader": "The training process reads",
+    "ch8_readers": "{readers} processes read ahead",
+    "ch8_profile_title": "Waiting for data: {before:.0%} of the time; with readers {after:.0%}",
+    "ch8_profile_alt_one": "{readers}: {steps} steps in {ms} ms, of which {load:.0%} waiting for data and "
+    "{backward:.0%} backward.",
+    "ch8_holds_data": "Data parallel\n{share:.0%} of the model, {batch:.0%} of the batch",
+    "ch8_holds_zero": "ZeRO stage 3\n{share:.0%} of the model (shards), {batch:.0%} of the batch",
+    "ch8_holds_tensor": "Tensor parallel\n{share:.0%} of the model (slices), {batch:.0%} of the batch",
+    "ch8_holds_pipeline": "Pipeline parallel\n{share:.0%} of the model (layers), {batch:.0%} of the batch",
+    "ch8_holds_worker": "worker",
+    "ch8_holds_layer": "layer",
+    "ch8_holds_title": "Only plain data parallelism gives each worker all of it",
+    "ch8_holds_alt": "Four panels, each with four workers as columns and four layers as rows; three bars "
+    "in each place are filled as far as the worker holds the layer's parameters, gradients and optimiser "
+    "state: {listed}.",
+    "ch8_part_parameters": "parameters",
+    "ch8_part_gradients": "gradients",
+    "ch8_part_optimizer": "optimiser state",
+    "ch8_updates": "updates",
+    "ch8_weight": "weight w",
+    "ch8_still_title": "{names}: updates of {update:g} are rounded away",
+    "ch8_moved_title": "Updates of {update:g} arrive in every format",
+    "ch8_precision_alt": "{title}. The weight against the number of updates; the closed form is a "
+    "straight line from 1 to {line:.4g} after {steps}. At the end: {listed}.",
 }
 
 

@@ -1,0 +1,103 @@
+"""Checker of chapter 8: what to type on each of three machines."""
+
+import re
+import shlex
+
+from course_lib.exercises.report import Report, checked, expect, not_attempted
+from course_lib.labels import label
+
+MACHINES, GPUS = ("node-a", "node-b", "node-c"), 4
+SCRIPT = "train.py"
+LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+FLAGS = ("standalone", "no-python", "m", "module", "run-path")  # options that take no value
+
+
+def check_commands(command):
+    """Exercise 8.3: command(number) → what to type on machine `number` of MACHINES, as a string.
+
+    It runs SCRIPT under torchrun with GPUS ranks on each; by --master-addr or by --rdzv-endpoint.
+    """
+    if command is None or command is Ellipsis:
+        return Report(None, label("not_attempted"))
+    return checked(lambda: _commands(command), label("ch8_torchrun_passed", ranks=len(MACHINES) * GPUS))
+
+
+def _commands(command):
+    try:
+        typed = [command(number) for number in range(len(MACHINES))]
+    except NotImplementedError:
+        not_attempted()
+    if all(each is None or each is Ellipsis for each in typed):
+        not_attempted()
+    parsed = []
+    for name, text in zip(MACHINES, typed, strict=True):
+        expect(isinstance(text, str), name, label("ch8_torchrun_kind", kind=type(text).__name__))
+        parsed.append(_parse(name, text))
+    for name, options in zip(MACHINES, parsed, strict=True):
+        _expect_counts(name, options)
+    meet = _by_rendezvous if any("rdzv-endpoint" in each for each in parsed) else _by_address
+    meet(parsed)
+
+
+def _parse(name, text):
+    """{option: value}, the script under "script"."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        expect(False, name, str(error))
+    module = re.match(r"\S*python\S* -m torch\.distributed\.(run|launch) ", text.strip() + " ")
+    expect(module or words[:1] == ["torchrun"], name, label("ch8_torchrun_start", start=" ".join(words[:1])))
+    options, rest = {}, words[3 if module else 1 :]
+    while rest and rest[0].startswith("-"):
+        key, equals, value = rest.pop(0).lstrip("-").partition("=")
+        key = key.replace("_", "-")
+        if key not in FLAGS and not equals:
+            expect(rest, name, label("ch8_torchrun_value", option=key))
+            value = rest.pop(0)
+        options[key] = value
+    expect(rest and rest[0].endswith(SCRIPT), name, label("ch8_torchrun_script", script=SCRIPT))
+    return options
+
+
+def _expect_counts(name, options):
+    machines, ranks = len(MACHINES), len(MACHINES) * GPUS
+    expect("standalone" not in options, name, label("ch8_torchrun_standalone"))
+    nodes, each = options.get("nnodes"), options.get("nproc-per-node")
+    expect(nodes == str(machines), name, label("ch8_torchrun_nodes", value=nodes, machines=machines))
+    expect(each != str(ranks), name, label("ch8_torchrun_all", ranks=ranks, gpus=GPUS))
+    expect(each in (str(GPUS), "gpu"), name, label("ch8_torchrun_each", value=each, gpus=GPUS))
+
+
+def _by_address(parsed):
+    numbers = [options.get("node-rank") for options in parsed]
+    if len({*numbers}) < len(numbers):
+        expect(False, MACHINES[-1], label("ch8_torchrun_equal", numbers=_listed(numbers)))
+    right = sorted(map(str, numbers)) == [str(number) for number in range(len(MACHINES))]
+    expect(right, MACHINES[-1], label("ch8_torchrun_numbers", numbers=_listed(numbers)))
+    first = MACHINES[numbers.index("0")]
+    for name, options in zip(MACHINES, parsed, strict=True):
+        address = options.get("master-addr")
+        expect(address is not None, name, label("ch8_torchrun_address"))
+        _expect_meeting(name, address, first, label("ch8_torchrun_first", first=first, address=address))
+    ports = {options.get("master-port", "29500") for options in parsed}
+    expect(len(ports) == 1, MACHINES[-1], label("ch8_torchrun_ports", ports=_listed(sorted(ports))))
+
+
+def _by_rendezvous(parsed):
+    ends = [options.get("rdzv-endpoint", "") for options in parsed]
+    for name, options, end in zip(MACHINES, parsed, ends, strict=True):
+        address = end.partition(":")[0]
+        _expect_meeting(name, address, MACHINES, label("ch8_torchrun_unknown", address=address))
+        expect(options.get("rdzv-backend") == "c10d", name, label("ch8_torchrun_backend"))
+    expect(len({*ends}) == 1, MACHINES[-1], label("ch8_torchrun_ends", ends=_listed(ends)))
+    ids = {options.get("rdzv-id") for options in parsed}
+    expect(len(ids) == 1 and None not in ids, MACHINES[-1], label("ch8_torchrun_ids"))
+
+
+def _expect_meeting(name, address, wanted, what):
+    expect(address not in LOCAL, name, label("ch8_torchrun_local", address=address))
+    expect(address == wanted or (wanted is MACHINES and address in wanted), name, what)
+
+
+def _listed(values):
+    return ", ".join(map(str, values))

@@ -1,0 +1,124 @@
+"""A training whose data are slow to read, under torch.profiler: with and without a process that reads ahead.
+
+A worker here imports torch in its rank; the kernel gets plain records.
+"""
+
+import os
+import time
+import warnings
+from dataclasses import dataclass
+
+from course_lib.arguments import real_number, whole_number
+
+WARM_UP, QUIET = 2, "99"  # steps before those traced; the severity from which the profiler speaks
+PHASES = ("load", "forward", "backward", "update")
+REDUCE = "gloo:all_reduce"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one rank did from start to stop, in seconds from its first traced step. kind: a phase, or REDUCE."""
+
+    kind: str
+    start: float
+    stop: float
+
+    @property
+    def seconds(self):
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Some steps of one rank. readers: processes that read ahead; phases: in order of start."""
+
+    readers: int
+    steps: int
+    phases: tuple
+
+    @property
+    def seconds(self):
+        return max(phase.stop for phase in self.phases)
+
+    def share(self, kind):
+        """Of the time from the first to the last moment, in phases of this kind."""
+        return sum(phase.seconds for phase in self.phases if phase.kind == kind) / self.seconds
+
+
+def loading_worker(readers, steps=3, sample_seconds=2e-3, batch=16, width=384, layers=6):
+    """A worker that trains an MLP under DDP and profiles `steps` steps; returns its rank's Profile.
+
+    Each sample takes `sample_seconds` to read. readers: processes of the DataLoader that read ahead; 0: the
+    training process reads, and meanwhile nothing else happens.
+    """
+    readers, steps = whole_number("readers", readers, 0, 8), whole_number("steps", steps, 1)
+    sample_seconds = real_number("sample_seconds", sample_seconds)
+    batch, width, layers = (
+        whole_number(name, value, 1)
+        for name, value in {"batch": batch, "width": width, "layers": layers}.items()
+    )
+
+    def worker(comm):
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel
+        from torch.profiler import ProfilerActivity, profile, record_function
+        from torch.utils.data import DataLoader
+
+        torch.manual_seed(0)
+        modules = [module for _ in range(layers) for module in (nn.Linear(width, width), nn.ReLU())]
+        net = DistributedDataParallel(nn.Sequential(*modules), bucket_cap_mb=1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        samples = _SlowSamples((WARM_UP + steps) * batch, width, sample_seconds)
+        ahead = {"num_workers": readers, "multiprocessing_context": "fork", "prefetch_factor": 2}
+        # These readers sleep and need no core; PyTorch warns of more readers than cores.
+        warnings.filterwarnings("ignore", "This DataLoader will create")
+        batches = iter(DataLoader(samples, batch, **(ahead if readers else {})))
+
+        def step():
+            with record_function("load"):
+                inputs = next(batches)
+            with record_function("forward"):
+                loss = net(inputs).square().mean()
+            with record_function("backward"):
+                loss.backward()
+            with record_function("update"):
+                optimizer.step()
+                optimizer.zero_grad()
+
+        for _ in range(WARM_UP):
+            step()
+        os.environ.setdefault("KINETO_LOG_LEVEL", QUIET)
+        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as trace:
+            time.sleep(2 * batch * sample_seconds)  # readers fill up what the start of the profiler has cost
+            torch.distributed.barrier()
+            for _ in range(steps):
+                step()
+        return profile_of_events(trace.events(), readers, steps)
+
+    return worker
+
+
+class _SlowSamples:
+    """`count` random samples, each of which takes a while to come."""
+
+    def __init__(self, count, width, seconds):
+        self._count, self._width, self._seconds = count, width, seconds
+
+    def __len__(self):
+        return self._count
+
+    def __getitem__(self, item):
+        import torch
+
+        time.sleep(self._seconds)
+        return torch.randn(self._width, generator=torch.Generator().manual_seed(item))
+
+
+def profile_of_events(events, readers, steps):
+    """A Profile from the profiler's events, timed in microseconds."""
+    known = [event for event in events if event.name in (*PHASES, REDUCE)]
+    begin = min(event.time_range.start for event in known if event.name == PHASES[0])
+    times = [(event.name, event.time_range.start - begin, event.time_range.end - begin) for event in known]
+    phases = [Phase(name, 1e-6 * start, 1e-6 * stop) for name, start, stop in times if start >= 0]
+    return Profile(readers, steps, tuple(sorted(phases, key=lambda phase: phase.start)))

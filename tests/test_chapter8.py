@@ -1,0 +1,427 @@
+"""Chapter 8: its checkers, its pictures' numbers, and what it says of DDP."""
+
+import io
+import subprocess
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from attempts import left_empty, rejected, untouched
+
+from course_lib import RankError, launch, simulate
+from course_lib.exercises.chapter8_accumulation import check_accumulate
+from course_lib.exercises.chapter8_ddp import check_own_ddp
+from course_lib.exercises.chapter8_torchrun import MACHINES, check_commands
+from course_lib.pictures.holdings import WAYS, holding, share_of_model, who_holds_what
+from course_lib.pictures.precision import small_updates
+from course_lib.pictures.profiles import step_profiles
+from course_lib.training import DigitsConfig, digits_worker
+from course_lib.training.agents import run_agents
+from course_lib.training.loading import PHASES, REDUCE, Phase, Profile, loading_worker, profile_of_events
+
+
+def is_whole(picture):
+    """No ink on the outermost pixels, and words for who cannot see it."""
+    from matplotlib.image import imread
+
+    image = imread(io.BytesIO(picture.png))[..., :3]
+    edges = [image[0], image[-1], image[:, 0], image[:, -1]]
+    return len(picture.alt) > 40 and all((edge > 0.99).all() for edge in edges)
+
+
+# --- exercise 8.1: own DDP
+
+
+def own_ddp(**changes):
+    """The chapter's solution, with parts left out or done wrong."""
+    right = {"broadcast": "right", "reduce": "right", "divide": 1, "wait": True, "result": "finish"}
+    change = right | changes
+
+    def attempt(module):
+        import torch
+        import torch.distributed as dist
+
+        for parameter in module.parameters():
+            if change["broadcast"] == "right":
+                dist.broadcast(parameter.detach(), 0)
+            elif change["broadcast"] == "copy":
+                dist.broadcast(parameter.detach().clone(), 0)
+        in_flight, size = [], dist.get_world_size()
+
+        def hook(parameter):
+            gradient = parameter.grad
+            if change["reduce"] == "copy":
+                gradient = gradient * 1
+            if change["reduce"] == "own share":
+                parameter.grad /= size
+                gradient = parameter.grad * 1
+            for _ in range(change["divide"]):
+                gradient /= size
+            handle = dist.all_reduce(gradient, async_op=change["reduce"] != "blocking")
+            if handle:
+                in_flight.append(handle)
+
+        def finish():
+            if change["reduce"] == "after":
+                for parameter in module.parameters():
+                    hook(parameter)
+            while in_flight:
+                handle = in_flight.pop()
+                if change["wait"]:
+                    handle.wait()
+
+        if change["reduce"] == "one bucket":
+            parameters = list(module.parameters())
+
+            def count(_):
+                if all(each.grad is not None for each in parameters):
+                    flat = torch.cat([each.grad.flatten() for each in parameters]) / size
+                    in_flight.append(dist.all_reduce(flat, async_op=True))
+
+            for parameter in parameters:
+                parameter.register_post_accumulate_grad_hook(count)
+        elif change["reduce"] not in ("after", "never"):
+            for parameter in module.parameters():
+                parameter.register_post_accumulate_grad_hook(hook)
+        return {"finish": finish, "None": None, "handles": in_flight, "called": finish}[change["result"]]
+
+    return attempt
+
+
+def in_buckets(module):
+    """PyTorch's way, as the library has it."""
+    from course_lib.training.own_ddp import OwnDDP
+
+    net = OwnDDP(module, 1000)
+
+    def begin(*_):
+        net.missing = [len(bucket) for bucket in net.buckets]
+
+    module.register_forward_pre_hook(begin)
+    return net.wait
+
+
+def by_average(module):
+    import torch.distributed as dist
+
+    [dist.broadcast(parameter.detach(), 0) for parameter in module.parameters()]
+    handles = []
+
+    def hook(parameter):
+        handles.append(dist.all_reduce(parameter.grad, op=dist.ReduceOp.AVG, async_op=True))
+
+    [parameter.register_post_accumulate_grad_hook(hook) for parameter in module.parameters()]
+    return lambda: [handles.pop(0).wait() for _ in range(len(handles))]
+
+
+@pytest.mark.parametrize("attempt", [own_ddp(), in_buckets, by_average])
+def test_own_ddp_passes(attempt):
+    report = check_own_ddp(attempt)
+    assert report.passed, report
+    assert "20 steps" in repr(report)
+
+
+@pytest.mark.parametrize("stub", [untouched, left_empty, lambda module: ...])
+def test_an_untouched_own_ddp_is_not_a_failure(stub):
+    report = check_own_ddp(stub)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"broadcast": "none"}, "away from rank 0's parameters"),
+        ({"broadcast": "copy"}, "not a copy"),
+        ({"divide": 0}, "divide by dist.get_world_size()"),
+        ({"divide": 2}, "divide only once"),
+        ({"reduce": "copy"}, "still has its own gradients"),
+        ({"reduce": "own share", "divide": 0}, "without the others'"),
+        ({"reduce": "after"}, "start after backward"),
+        ({"reduce": "never"}, "was not called in a step"),
+        ({"reduce": "blocking"}, "async_op=True"),
+        ({"reduce": "one bucket"}, "use smaller buckets"),
+        ({"wait": False}, "10 of 10 all-reduces not waited for"),
+        ({"result": "None"}, "is the return of finish missing"),
+        ({"result": "handles"}, "must return finish, a function; got list"),
+    ],
+)
+def test_a_wrong_own_ddp_is_explained(changes, hint):
+    rejected(check_own_ddp(own_ddp(**changes)), hint)
+
+
+def test_an_own_ddp_that_raises_shows_the_learners_line():
+    def attempt(module):
+        raise KeyError("gradient")
+
+    rejected(check_own_ddp(attempt), "KeyError: 'gradient'")
+
+
+# --- exercise 8.2: one all-reduce for many micro-batches
+
+
+def but_the_last(number, count):
+    return number < count
+
+
+def accumulate(within="both", divide=True, quiet=but_the_last, inner=False, zero=False):
+    def attempt(net, batches, loss_of):
+        for number, batch in enumerate(batches, 1):
+            scope = net.no_sync if quiet(number, len(batches)) else nullcontext
+            with scope() if within == "both" else nullcontext():
+                loss = loss_of(net.module if inner else net, batch)
+            with scope():
+                (loss / (len(batches) if divide else 1)).backward()
+        if zero:
+            net.zero_grad()
+
+    return attempt
+
+
+def one_scope(net, batches, loss_of):
+    with net.no_sync():
+        for batch in batches[:-1]:
+            (loss_of(net, batch) / len(batches)).backward()
+    (loss_of(net, batches[-1]) / len(batches)).backward()
+
+
+@pytest.mark.parametrize("attempt", [accumulate(), one_scope])
+def test_accumulation_passes(attempt):
+    report = check_accumulate(attempt)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize("stub", [untouched, left_empty])
+def test_an_untouched_accumulation_is_not_a_failure(stub):
+    report = check_accumulate(stub)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "hint"),
+    [
+        (accumulate(quiet=lambda *_: False), "4 all-reduces instead of one. Run all"),
+        (accumulate(within="backward"), "it must surround the forward pass"),
+        (accumulate(quiet=lambda *_: True), "no all-reduce at all"),
+        (accumulate(inner=True), "net, not net.module"),
+        (accumulate(divide=False), "the sum over micro-batches"),
+        (accumulate(zero=True), "leave zero_grad to the caller"),
+        (lambda net, batches, loss_of: loss_of(net, batches[0]).backward(), "1 forward passes for 4"),
+    ],
+)
+def test_a_wrong_accumulation_is_explained(attempt, hint):
+    rejected(check_accumulate(attempt), hint)
+
+
+# --- exercise 8.3: what to type
+
+
+def typed(nodes=3, each=4, rank="{number}", address="node-a", more="", script="train.py", start="torchrun"):
+    text = f"{start} --nnodes {nodes} --nproc-per-node {each} --node-rank {rank}"
+    text += f" --master-addr {address} {more} {script}"
+    return lambda number: text.format(number=number, own=MACHINES[number])
+
+
+def by_rendezvous(end="node-a:29500", more="--rdzv-id job7 --rdzv-backend=c10d"):
+    text = f"torchrun --nnodes=3 --nproc_per_node=4 {more} --rdzv-endpoint={end} train.py --epochs 3"
+    return lambda number: text.format(number=number, own=MACHINES[number])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        typed(),
+        typed(each="gpu"),
+        typed(more="--master-port=29501"),
+        typed(start="python -m torch.distributed.run"),
+        by_rendezvous(),
+        by_rendezvous("node-c:1234"),
+    ],
+)
+def test_commands_pass(command):
+    report = check_commands(command)
+    assert report.passed, report
+    assert "12 ranks" in repr(report)
+
+
+@pytest.mark.parametrize("stub", [None, ..., untouched, left_empty])
+def test_untouched_commands_are_not_a_failure(stub):
+    report = check_commands(stub)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        (typed(rank="0"), "0, 0, 0: each needs a number of its own"),
+        (typed(rank="1{number}"), "numbered 0, 1, 2"),
+        (typed(each=12), "would start all ranks on this machine"),
+        (typed(each=1), "one for each GPU, 4; got 1"),
+        (typed(nodes=12), "number of machines, 3; got 12"),
+        (typed(nodes=1), "number of machines, 3; got 1"),
+        (typed(address="localhost"), "that machine itself"),
+        (typed(address="{own}"), "node-b: all must meet at the machine with --node-rank 0, node-a"),
+        (typed(address="node-c"), "here --master-addr is node-c"),
+        (typed(more="--master-port 2950{number}"), "different ports"),
+        (typed(more="--standalone"), "--standalone is for one machine"),
+        (typed(script=""), "there must be the script, train.py"),
+        (typed(start="python"), "it begins with 'python'"),
+        (typed(start="mpirun"), "must begin with torchrun"),
+        (
+            lambda number: f"torchrun --nnodes 3 --nproc-per-node 4 --node-rank {number} train.py",
+            "--master-addr is missing",
+        ),
+        (by_rendezvous("{own}:29500"), "one for all"),
+        (by_rendezvous("localhost:29500"), "that machine itself"),
+        (by_rendezvous(more="--rdzv-id 7"), "--rdzv-backend c10d"),
+        (by_rendezvous(more="--rdzv-backend c10d"), "--rdzv-id must be there"),
+        (by_rendezvous(more="--rdzv-backend c10d --rdzv-id {number}"), "the same on all machines"),
+        (lambda number: 7, "must be a string; got int"),
+        (lambda number: "torchrun 'train.py", "No closing quotation"),
+    ],
+)
+def test_wrong_commands_are_explained(command, hint):
+    rejected(check_commands(command), hint)
+
+
+# --- profiles
+
+
+def event(name, start, stop):
+    return SimpleNamespace(name=name, time_range=SimpleNamespace(start=start, end=stop))
+
+
+def test_a_profile_is_read_by_names():
+    events = [
+        event("gloo:all_reduce", 2_000, 3_000),  # the barrier before the first step
+        event("load", 10_000, 40_000),
+        event("aten::mm", 40_000, 41_000),
+        event("backward", 50_000, 90_000),
+        event("forward", 40_000, 50_000),
+        event("gloo:all_reduce", 60_000, 95_000),
+        event("update", 95_000, 110_000),
+    ]
+    profile = profile_of_events(events, readers=0, steps=1)
+    assert [phase.kind for phase in profile.phases] == ["load", "forward", "backward", REDUCE, "update"]
+    assert profile.seconds == pytest.approx(0.1) and profile.share("load") == pytest.approx(0.3)
+    assert profile.share(REDUCE) == pytest.approx(0.35)
+
+
+def profile_of(readers, load):
+    kinds = {"load": (0, load), "forward": (load, load + 1), "backward": (load + 1, load + 4)}
+    kinds |= {REDUCE: (load + 2, load + 4), "update": (load + 4, load + 5)}
+    phases = tuple(Phase(kind, 1e-3 * start, 1e-3 * stop) for kind, (start, stop) in kinds.items())
+    return Profile(readers, 1, phases)
+
+
+def test_profiles_say_what_is_waited_for():
+    picture = step_profiles([profile_of(0, 15), profile_of(4, 0)])
+    assert is_whole(picture)
+    assert "Waiting for data: 75% of the time; with readers 0%" in picture.alt
+    assert "The training process reads: 1 steps in 20 ms, of which 75% waiting for data" in picture.alt
+    assert "  backward: areas 2.16" in picture.numbers
+
+
+def test_readers_take_over_what_the_training_process_waited_for():
+    starved, fed = (launch(loading_worker(readers), 2, timeout=60).values[0] for readers in (0, 4))
+    assert starved.share("load") * starved.seconds > 3 * 16 * 2e-3
+    assert fed.share("load") * fed.seconds < 0.8 * starved.share("load") * starved.seconds
+    kinds = [phase.kind for phase in fed.phases if phase.kind in PHASES]
+    assert kinds == [*PHASES] * 3 and any(phase.kind == REDUCE for phase in fed.phases)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"readers": -1}, "readers must be a whole number"),
+        ({"readers": 0, "steps": 0}, "steps must be a whole number"),
+        ({"readers": 0, "sample_seconds": -1}, "sample_seconds must be"),
+    ],
+)
+def test_bad_arguments_of_the_loader(options, message):
+    with pytest.raises(ValueError, match=message):
+        loading_worker(**options)
+
+
+# --- pictures
+
+
+def test_who_holds_what():
+    shares = {way: share_of_model(way) for way in WAYS}
+    assert shares == {"data": 1, "zero": 0.25, "tensor": 0.25, "pipeline": 0.25}
+    # Of a model that needs 16 bytes a parameter, 12 are optimiser state; here all three count alike.
+    assert [share_of_model("zero", stage) for stage in (1, 2, 3)] == pytest.approx([0.75, 0.5, 0.25])
+    for layer in range(4):  # together the workers hold all, and all samples pass each layer
+        for way in WAYS[1:]:
+            assert sum(holding(way, worker, layer).model for worker in range(4)) == 1
+        assert sum(holding("data", worker, layer).batch for worker in range(4)) == 1
+    assert is_whole(who_holds_what())
+    with pytest.raises(ValueError, match="way must be one of data"):
+        holding("model", 0, 0)
+
+
+def test_small_updates():
+    picture = small_updates([0, 100], {"half": [1.0, 1.0], "whole": [1.0, 0.9]}, 1e-3)
+    assert is_whole(picture) and picture.alt.startswith("half: updates of 0.001 are rounded away")
+    assert "half 1; whole 0.9" in picture.alt and "line from 1 to 0.9 after 100" in picture.alt
+    assert small_updates([0, 9], {"whole": [1, 0.991]}, 1e-3).alt.startswith("Updates of 0.001 arrive")
+
+
+# --- what the chapter says of ranks
+
+
+def test_no_rank_collects():
+    run = simulate(lambda comm: comm.all_reduce(np.ones(1000)), 4)
+    sent = [sum(each.nbytes for each in run.messages if each.source == rank) for rank in range(4)]
+    assert sent == [12_000] * 4  # 2 * 3/4 of the array
+
+
+def test_adam_follows_one_process():
+    adam = {"optimizer": "adam", "lr": 0.01, "dtype": "float64", "steps": 5, "epochs": 1}
+    curves = [launch(digits_worker(DigitsConfig(batch=32 // k, **adam)), k).values[0].losses for k in (1, 4)]
+    assert np.ptp(curves, axis=0).max() < 1e-12
+
+
+def test_the_stacks_tell_where_each_rank_hangs():
+    def only_rank_0_logs(comm):
+        import torch
+        import torch.distributed as dist
+
+        if comm.rank == 0:
+            dist.all_reduce(torch.ones(1))
+        dist.barrier()
+
+    with pytest.raises(RankError) as caught:
+        launch(only_rank_0_logs, 2, timeout=2)
+    lines = [line for line in str(caught.value).splitlines() if "only_rank_0" in line]
+    assert len(lines) == 2 and lines[0] != lines[1]
+
+
+def test_agents_report_what_went_wrong(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no script"):
+        run_agents(tmp_path / "none.py")
+    with pytest.raises(ValueError, match="nodes must be a whole number"):
+        run_agents(__file__, nodes=0)
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise SystemExit('no data here')")
+    with pytest.raises(RuntimeError, match="no data here"):
+        run_agents(broken, nodes=1, ranks=1)
+
+
+def test_agents_end_when_their_time_is_up(tmp_path):
+    asleep = tmp_path / "asleep.py"
+    asleep.write_text("import time; time.sleep(600)")
+    with pytest.raises(TimeoutError, match="did not end within 3 s"):
+        run_agents(asleep, nodes=1, ranks=1, timeout=3)
+
+
+def test_the_kernel_does_not_import_torch():
+    code = """
+import sys
+import course_lib.exercises.chapter8_ddp, course_lib.exercises.chapter8_accumulation
+import course_lib.exercises.chapter8_torchrun, course_lib.training.agents, course_lib.training.loading
+import course_lib.pictures.profiles, course_lib.pictures.holdings, course_lib.pictures.precision
+assert not {"torch", "matplotlib"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
