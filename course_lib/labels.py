@@ -841,6 +841,8 @@ LABELS = {
     "ch11_look_starved": "another cause. Where in a step do all four wait, before computing or after it, and which "
     "lane is busy meanwhile?",
     "ch11_look_left": "another cause. Look at where each lane ends, and for whom the others wait",
+    "ch11_signs": "pace {pace:>4}  message {message:>5} ms  receives {receives:3}  hungry {hungry:>4} ms  apart "
+    "{apart:>4} ms",
     "ch11_period_axis": "own steps between two averagings",
     "ch11_accuracy_axis": "held-out digits read right (%)",
     "ch11_same_start": "one start for all",

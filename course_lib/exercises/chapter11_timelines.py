@@ -1,5 +1,7 @@
 """Chapter 11's capstone: five ailing runs without their names, and the checker of the learner's diagnoses."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from course_lib import simulate
@@ -119,3 +121,44 @@ def _cut_off(worker, limit):
             trace.add_call(rank, "wait", ends[rank], limit)
             trace.finish[rank] = limit
     return Run("simulated", [None] * len(comms), limit, [""] * len(comms), trace)
+
+
+# --- what gives them away
+
+
+@dataclass(frozen=True, repr=False)
+class Signs:
+    """Five numbers of an anonymous run, each the sign of one cause; milliseconds but for two.
+
+    pace: computing of the busiest worker by that of the middle one. message: longest one between workers.
+    receives: how many a worker has. hungry: a worker's waiting for the loader. apart: from the end of the
+    first worker to that of the last.
+    """
+
+    pace: float
+    message: float
+    receives: int
+    hungry: float
+    apart: float
+
+    def __repr__(self):
+        numbers = {name: f"{getattr(self, name):.3g}" for name in ("pace", "message", "hungry", "apart")}
+        return label("ch11_signs", receives=self.receives, **numbers)
+
+
+def signs(run):
+    """The Signs of a Run of `anonymous_run`."""
+    spans = [[span for span in run.spans if span.rank == rank] for rank in range(WORKERS)]
+    computing = [sum(span.stop - span.start for span in mine if span.kind == "compute") for mine in spans]
+    between = [each.stop - each.start for each in run.messages if each.source < WORKERS and each.stop > 0]
+    hungry = [
+        span.stop - span.start for span in spans[0] if span.kind == "wait" and span.label == f"from {LOADER}"
+    ]
+    ends = [max(span.stop for span in mine) for mine in spans]
+    return Signs(
+        max(computing) / float(np.median(computing)),
+        1e3 * max(between),
+        sum(span.kind == "recv" for span in spans[0]),
+        1e3 * sum(hungry),
+        1e3 * (max(ends) - min(ends)),
+    )
