@@ -847,7 +847,7 @@ LABELS = {
     "ch11_accuracy_axis": "held-out digits read right (%)",
     "ch11_same_start": "one start for all",
     "ch11_own_start": "each its own start",
-    "ch11_alone": "the workers alone, before the last averaging",
+    "ch11_alone": "these alone, before the last averaging",
     "ch11_at_end": "{steps}\n(at the end)",
     "ch11_period_title": "Averaged at the end, from own starts: {end:.0f} %; each step: {each:.0f} %",
     "ch11_period_alt": "Accuracy on held-out digits against the number of own steps between two averagings, four "

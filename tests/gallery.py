@@ -158,7 +158,9 @@ def told_later_epochs(comm, items, epochs):
 def new_sampler(comm, items, epochs):
     from torch.utils.data import DistributedSampler
 
-    return [list(DistributedSampler(range(items), comm.size, comm.rank, seed=epoch)) for epoch in range(epochs)]
+    return [
+        list(DistributedSampler(range(items), comm.size, comm.rank, seed=epoch)) for epoch in range(epochs)
+    ]
 
 
 def told_zero(comm, items, epochs):

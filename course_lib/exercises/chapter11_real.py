@@ -46,7 +46,9 @@ def _tried(case, function, worker, ranks):
 def raise_told(case, error):
     """End the check with what befell the ranks, in its first and its last line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    key = {"timeout": "ch11_hangs", "killed": "ch11_killed", "left": "ch11_left"}.get(error.reason, "ch11_raised")
+    key = {"timeout": "ch11_hangs", "killed": "ch11_killed", "left": "ch11_left"}.get(
+        error.reason, "ch11_raised"
+    )
     expect(False, case, label(key, rank=error.rank, first=lines[0][:160]))
 
 
@@ -113,7 +115,9 @@ def _expect_trained(case, starts, ends, wanted, buckets):
 
 def _orders(orders):
     for ranks in (2, 3):
-        values = _tried(label("ch11_case_epochs", workers=workers(ranks), items=12), orders, _order_worker(orders), ranks)
+        values = _tried(
+            label("ch11_case_epochs", workers=workers(ranks), items=12), orders, _order_worker(orders), ranks
+        )
         for number, items in enumerate((12, 13)):
             case = label("ch11_case_epochs", workers=workers(ranks), items=items)
             _expect_orders(case, [value[number] for value in values], items, ranks)
@@ -142,9 +146,13 @@ def _expect_orders(case, found, items, ranks):
     for epoch in range(3):
         dealt = [epochs[epoch] for epochs in found]
         for rank, mine in enumerate(dealt):
-            expect(len(mine) == share, case, label("ch11_orders_share", rank=rank, got=len(mine), share=share))
+            expect(
+                len(mine) == share, case, label("ch11_orders_share", rank=rank, got=len(mine), share=share)
+            )
         missing = sorted(set(range(items)) - set(sum(dealt, [])))
-        told = label("ch11_orders_missing", epoch=epoch, count=len(missing), item=missing[0] if missing else "")
+        told = label(
+            "ch11_orders_missing", epoch=epoch, count=len(missing), item=missing[0] if missing else ""
+        )
         expect(not missing, case, told)
     for rank, epochs in enumerate(found):
         for late, early in ((1, 0), (2, 1), (2, 0)):
@@ -259,7 +267,9 @@ def _expect_dtypes(case, values, mean):
         right = len(numbers) == 4 and np.allclose(numbers, mean, rtol=0.01)
         total = len(numbers) == 4 and np.allclose(numbers, mean * len(values), rtol=0.01)
         expect(not total or right, case, label("ch11_dtype_sum", rank=rank))
-        told = label("ch11_dtype_wrong", rank=rank, got=", ".join(f"{each:g}" for each in numbers), wanted=f"{mean:g}")
+        told = label(
+            "ch11_dtype_wrong", rank=rank, got=", ".join(f"{each:g}" for each in numbers), wanted=f"{mean:g}"
+        )
         expect(right, case, told)
     kinds = {kind for _, _, kind in values}
     expect(len(kinds) == 1, case, label("ch11_dtype_results", listed=" | ".join(kind for *_, kind in values)))

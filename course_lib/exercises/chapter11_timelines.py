@@ -40,6 +40,11 @@ def anonymous_run(name):
     return simulate(worker, WORKERS + 1, link=LINK, links=links)
 
 
+def healthy_run():
+    """The same job with nothing wrong."""
+    return simulate(_job(), WORKERS + 1, link=LINK)
+
+
 def check_diagnosis(diagnosis):
     """Exercise 11.8: diagnosis, {"A": letter of a cause, …} for the five timelines."""
     return checked(lambda: _diagnosis(diagnosis), label("ch11_diagnosed"))
@@ -67,7 +72,7 @@ def _diagnosis(diagnosis):
 _AILMENTS = {
     "straggler": {"slow": 2},
     "slow_link": {},
-    "tiny_buckets": {"buckets": 40},
+    "tiny_buckets": {"buckets": 20},
     "starved": {"reading": 20e-3},
     "left": {"leaves": 3},
 }
@@ -107,7 +112,9 @@ class _Ring:
 
 def _cut_off(worker, limit):
     """The Run of a job that cannot end, stopped by its launcher at `limit`: who waits, waits until then."""
-    simulation = Simulation(WORKERS + 1, Network(WORKERS + 1, LINK, None), Clockwork(WORKERS + 1, None, None, 0))
+    simulation = Simulation(
+        WORKERS + 1, Network(WORKERS + 1, LINK, None), Clockwork(WORKERS + 1, None, None, 0)
+    )
     comms = [SimulatedComm(simulation, rank, worker) for rank in range(WORKERS + 1)]
     try:
         simulation.run(comms)

@@ -1,5 +1,7 @@
 """Pictures that decide the misconceptions: averaging, ports, noise, memory."""
 
+import numpy as np
+
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import THEORY, rank_colour, styled
@@ -18,9 +20,11 @@ def averaged_every(same, own):
         figure, axes = new_figure(height=4.2)
         for number, (key, found) in enumerate((("ch11_same_start", same), ("ch11_own_start", own))):
             marks = [100 * found[period].mean for period in periods]
-            axes.plot(places, marks, "os"[number], color=rank_colour(number), markersize=8, label=label(key))
+            beside = [place + 0.16 * number - 0.08 for place in places]
+            axes.plot(beside, marks, "os"[number], color=rank_colour(number), markersize=8, label=label(key))
         alone = [100 * own[period].own for period in periods]
-        axes.plot(places, alone, "_", color=THEORY, markersize=16, label=label("ch11_alone"))
+        beside = [place + 0.08 for place in places]
+        axes.plot(beside, alone, "_", color=THEORY, markersize=16, label=label("ch11_alone"))
         names = [str(period) for period in periods[:-1]]
         axes.set_xticks(places, [*names, label("ch11_at_end", steps=end)])
         axes.set(xlabel=label("ch11_period_axis"), ylabel=label("ch11_accuracy_axis"), ylim=(0, 105))
@@ -71,6 +75,8 @@ def averaged_noise(variances, batch):
         axes.plot(ranks, points, "o", color=rank_colour(0), markersize=8, label=label("measured"))
         axes.set(xscale="log", yscale="log")
         axes.set_xticks(ranks, map(str, ranks))
+        levels = sorted({one * k for k in ranks} | {one / k for k in ranks})
+        axes.set_yticks(levels, map(number_text, levels))
         axes.minorticks_off()
         axes.set(xlabel=label("ch11_workers_axis", batch=batch), ylabel=label("ch11_variance_axis"))
         axes.legend()
@@ -86,12 +92,15 @@ def held_bytes(ddp, fsdp):
     with styled():
         figure, axes = new_figure()
         axes.plot(ranks, [whole / 1e3] * len(ranks), color=THEORY, label=label("ch11_whole"))
-        axes.plot(ranks, [whole / k / 1e3 for k in ranks], "--", color=THEORY, label=label("ch11_share"))
+        smooth = np.linspace(ranks[0], ranks[-1], 61)
+        axes.plot(smooth, whole / smooth / 1e3, "--", color=THEORY, label=label("ch11_share"))
         for number, (name, found) in enumerate((("DDP", ddp), ("FSDP2", fsdp))):
             points = [found[k] / 1e3 for k in ranks]
             axes.plot(ranks, points, "os"[number], color=rank_colour(number), markersize=8, label=name)
         axes.set_xticks(ranks)
-        axes.set(xlabel=label("ch11_ranks_axis"), ylabel=label("ch11_held_axis"), ylim=(0, 1.15 * whole / 1e3))
+        axes.set(
+            xlabel=label("ch11_ranks_axis"), ylabel=label("ch11_held_axis"), ylim=(0, 1.15 * whole / 1e3)
+        )
         axes.legend(ncols=2)
         most = ranks[-1]
         words = {"ddp": bytes_text(ddp[most]), "fsdp": bytes_text(fsdp[most])}

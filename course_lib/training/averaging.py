@@ -70,4 +70,3 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
 def _accuracy(task, model):
     _, right = task.scores(model, *task.held_out)
     return right.item() / len(task.held_out[1])
-
