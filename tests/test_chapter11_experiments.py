@@ -1,4 +1,4 @@
-"""Chapter 11: the experiments decide the same way each time. RUNS=20 runs the five beliefs' cells 20 times."""
+"""Chapter 11: its experiments decide the same way each time; RUNS=20 runs the beliefs' cells 20 times."""
 
 import os
 import types
