@@ -1167,6 +1167,148 @@ LABELS = {
     "ch8_moved_title": "Updates of {update:g} arrive in every format",
     "ch8_precision_alt": "{title}. The weight against the number of updates; the closed form is a "
     "straight line from 1 to {line:.4g} after {steps}. At the end: {listed}.",
+    # chapter 11
+    "ch11_case_gradients": "{workers}, a gradient of 5 numbers on each",
+    "ch11_case_losses": "{workers} with losses {listed}",
+    "ch11_case_rows": "{workers}, {listed} samples in the last batch",
+    "ch11_case_steps": "{workers}, {steps} steps of DDP",
+    "ch11_case_epochs": "{workers}, {items} items, 3 epochs",
+    "ch11_case_passes": "{workers}, two backward passes",
+    "ch11_case_dtypes": "{workers}, {listed}",
+    "ch11_passed_summed": "1, 2, 3, 4 and 7 workers take the same step, with one all-reduce",
+    "ch11_passed_loss": "1, 2, 3, 4 and 7 workers report the same mean, also with unequal counts",
+    "ch11_passed_last": "1, 2, 3, 4 and 7 workers; every sample of the last batch counts the same",
+    "ch11_passed_train": "2 and 3 real processes stay equal, and equal to one with the whole batch",
+    "ch11_passed_orders": "2 and 3 real processes, every epoch complete and in an order of its own",
+    "ch11_passed_hooks": "2 and 3 real processes, every gradient is the mean, each number reduced once",
+    "ch11_passed_dtype": "2 and 3 real processes send one dtype, whatever each was given",
+    "ch11_own_step": "rank {rank} stepped by its own gradient alone: what do the others know of it?",
+    "ch11_sum_step": "rank {rank}'s step is {number} times the mean gradient. comm.all_reduce adds unless "
+    "told otherwise, so the step grows with every worker, while the rate stays",
+    "ch11_twice_step": "rank {rank}'s step is the mean gradient divided by {number} once more: divide once",
+    "ch11_uphill": "rank {rank} went uphill: a step goes against the gradient",
+    "ch11_other_step": "rank {rank} went {got} × rate; the right direction is {wanted}",
+    "ch11_one_collective": "{count} collectives for one step; one all-reduce of the gradient is enough",
+    "ch11_large_message": "a message carried {carried} bytes, the gradient has {nbytes}: reduce, do not "
+    "gather",
+    "ch11_loss_bytes": "a message carried {carried} bytes: a sum and a count, 16 bytes, are all that must "
+    "travel",
+    "ch11_not_a_number": "rank {rank} returned {value}, not one number; every rank reports",
+    "ch11_loss_nan": "rank {rank} returned NaN: a rank without samples has no mean; start from the sum",
+    "ch11_loss_rank_0": "rank {rank} reports {got}, which is rank 0's own loss; over all samples it is "
+    "{wanted}. A broadcast makes a number equal on all ranks, it does not make it theirs",
+    "ch11_loss_each": "each rank reports its own loss, another on each: what do the others know of it?",
+    "ch11_loss_means": "rank {rank} reports {got}, the mean of the ranks' means; over all samples it is "
+    "{wanted}: a rank with few samples counts too much",
+    "ch11_loss_means_all": "rank {rank} reports {got}; {wanted} is right: ranks without samples were "
+    "counted too",
+    "ch11_loss_sum": "rank {rank} reports {got}, the sum of all losses: divide by how many there are, "
+    "{wanted}",
+    "ch11_loss_sum_means": "rank {rank} reports {got}, the sum of the ranks' means; the mean of all is "
+    "{wanted}",
+    "ch11_loss_by_ranks": "rank {rank} reports {got}: the sum was divided by the number of ranks, not by "
+    "that of samples ({wanted} is right)",
+    "ch11_loss_other": "rank {rank} reports {got}; the mean over all samples is {wanted}",
+    "ch11_two_collectives": "{count} collectives for one step; one for the counts and one for the gradient "
+    "do",
+    "ch11_rows_sent": "a message carried {carried} bytes: a gradient and a count must travel, not the "
+    "samples",
+    "ch11_not_theta": "rank {rank} returned {value}, not the two parameters",
+    "ch11_rows_nan": "rank {rank} returned NaN: somebody has no sample, and a mean over none spreads to all",
+    "ch11_rows_own": "rank {rank} stepped by its own gradient alone",
+    "ch11_rows_means": "rank {rank} stepped by the mean of the ranks' means: a sample counts the more, the "
+    "fewer its rank has. Rank {rank} has {rows} of {samples} samples; how much should it count?",
+    "ch11_rows_sum": "rank {rank} stepped by the sum over samples: divide by how many all ranks have, "
+    "{samples}",
+    "ch11_rows_again": "rank {rank} divided by the samples of all, and then by the {number} ranks as well",
+    "ch11_rows_by_ranks": "rank {rank} divided the sum by the {number} ranks; {samples} samples are behind "
+    "it",
+    "ch11_rows_sum_of_means": "rank {rank} stepped by the sum of the ranks' means: it grows with the ranks",
+    "ch11_hangs": "{first}. Does every rank call the same collectives, as often as the others?",
+    "ch11_killed": "{first}: do all ranks reduce arrays of the same size and dtype?",
+    "ch11_left": "{first}",
+    "ch11_raised": "{first}",
+    "ch11_train_still": "the parameters have not moved: is optimizer.step() called, after backward?",
+    "ch11_train_apart": "the ranks are {apart:.2g} apart, and DDP has reduced nothing. It prepares its "
+    "reduction in its own forward pass: which object did you call?",
+    "ch11_train_by_hand": "the numbers are right, but averaged by hand: DDP has reduced nothing, and "
+    "overlaps nothing. Call the object that knows how",
+    "ch11_train_differ": "the ranks are {apart:.2g} apart after the steps, though DDP reduces: what "
+    "changes gradients or parameters on one rank only?",
+    "ch11_train_wrong": "the ranks agree, but {steps} steps by one process with the whole batch end "
+    "elsewhere: is the gradient cleared before each step, and divided by nothing more?",
+    "ch11_train_often": "{count} reductions in {steps} steps: one backward pass for each is enough",
+    "ch11_orders_kind": "rank {rank} returned {value}; a list of items for each of 3 epochs is asked for",
+    "ch11_orders_share": "rank {rank} has {got} items in an epoch; its share is {share}",
+    "ch11_orders_missing": "in epoch {epoch} nobody sees {count} of the items, such as item {item}: within "
+    "an epoch all ranks must cut the same order",
+    "ch11_orders_same": "rank {rank} goes through epoch {late} as through epoch {early} ({items} …). A "
+    "sampler shuffles by seed and epoch; who tells it the epoch, and when?",
+    "ch11_orders_fixed": "every rank sees the same items in each epoch, in another order: shuffle before "
+    "the items are dealt, not after",
+    "ch11_hook_none": "dist.all_reduce was never called after backward: are the hooks in place?",
+    "ch11_hook_copy": "{count} numbers were reduced, yet each rank keeps its own gradient. The reduced "
+    "tensor is a copy: how does what a hook has computed get back into backward?",
+    "ch11_hook_share": "each rank keeps its own gradient, divided: the sum went nowhere",
+    "ch11_hook_sum": "each gradient is the sum, {number} times the mean: divide, once",
+    "ch11_hook_twice": "each gradient is the mean divided by the ranks once more: divide once",
+    "ch11_hook_some": "{count} of {all} numbers are not the mean: does every parameter have its hook?",
+    "ch11_hook_other": "a gradient is {got}, which is neither the mean, nor the sum, nor the rank's own",
+    "ch11_hook_often": "{got} numbers were reduced, {wanted} are asked for: one hook for each parameter",
+    "ch11_dtype_kind": "rank {rank} returned {kind}, not a tensor",
+    "ch11_dtype_none": "dist.all_reduce was not called with the gradient",
+    "ch11_dtype_differ": "the mean is {wanted}; the ranks got {got}, without an error. Rank 0 reduced "
+    "{one}, rank {other} {two}: bytes of one kind are read as another. Which dtype do all ranks have in "
+    "common?",
+    "ch11_dtype_sum": "rank {rank} returned the sum: divide by the number of ranks",
+    "ch11_dtype_wrong": "rank {rank} got {got}; the mean is {wanted}",
+    "ch11_dtype_results": "all send the same, but return {listed}: give back one dtype on all ranks",
+    "ch11_diagnosis": "diagnosis",
+    "ch11_diagnosis_kind": "a dict of five letters is asked for; this is {kind}",
+    "ch11_timeline": "timeline {name}",
+    "ch11_no_letter": "no letter yet; the others are looked at once all five have one",
+    "ch11_letter": "{letter} is none of the letters a to e",
+    "ch11_diagnosed": "five timelines, five causes",
+    "ch11_look_straggler": "another cause. All messages are quick here once they set out. Compare, from "
+    "lane to lane, how long a rank computes",
+    "ch11_look_slow_link": "another cause. All lanes compute equally long. Follow single messages: from "
+    "which rank to which do they take longest?",
+    "ch11_look_tiny_buckets": "another cause. Count how often a rank changes between computing and "
+    "receiving in one step, and think of the latency of each message",
+    "ch11_look_starved": "another cause. Where in a step do all four wait, before computing or after it, "
+    "and which lane is busy meanwhile?",
+    "ch11_look_left": "another cause. Look at where each lane ends, and for whom the others wait",
+    "ch11_signs": "pace {pace:>4}  message {message:>5} ms  receives {receives:3}  hungry {hungry:>4} ms  "
+    "apart {apart:>4} ms",
+    "ch11_period_axis": "own steps between two averagings",
+    "ch11_accuracy_axis": "held-out digits read right (%)",
+    "ch11_same_start": "one start for all",
+    "ch11_own_start": "each its own start",
+    "ch11_alone": "these alone, before the last averaging",
+    "ch11_at_end": "{steps}\n(at the end)",
+    "ch11_period_title": "Averaged at the end, from own starts: {end:.0f} %; each step: {each:.0f} %",
+    "ch11_period_alt": "Accuracy on held-out digits against the number of own steps between two "
+    "averagings, four workers. {listed}.",
+    "ch11_port_axis": "sent and received (kB)",
+    "ch11_port_title": "Ring: {ring}, each the same. Server: {server} through rank 0",
+    "ch11_port_alt": "Bars, bytes that pass each rank's port for one mean over {ranks} ranks, in real "
+    "processes. {listed}.",
+    "ch11_server": "server on rank 0",
+    "ch11_ring": "ring",
+    "ch11_workers_axis": "workers K, {batch} samples each",
+    "ch11_variance_axis": "variance of the averaged gradient",
+    "ch11_variance_theory": "as of one batch of K·b: 1/K",
+    "ch11_variance_shrunk": "as of a batch of b/K: K",
+    "ch11_variance_title": "{ranks} workers: noise falls to {share:.2f} of one worker's",
+    "ch11_variance_alt": "Variance of the averaged gradient against the number of workers, in real "
+    "processes, with two lines: falling as 1/K and rising as K. Measured: {listed}.",
+    "ch11_held_axis": "held by each rank (kB)",
+    "ch11_ranks_axis": "ranks K",
+    "ch11_whole": "the whole: a constant",
+    "ch11_share": "a K-th of it",
+    "ch11_held_title": "{ranks} ranks: DDP holds {ddp} on each, FSDP2 {fsdp}",
+    "ch11_held_alt": "Bytes of parameters, gradients and Adam's moments that each rank holds, against the "
+    "number of ranks. {listed}.",
 }
 
 

@@ -1,0 +1,72 @@
+"""Replicas of the digits' network that train on their own and average their parameters now and then."""
+
+from dataclasses import dataclass
+
+from course_lib.arguments import real_number, whole_number
+from course_lib.collectives import all_gather
+from course_lib.training.digits import DigitsConfig
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """What came of it, on one rank.
+
+    own: share of the held-out digits that this rank's network reads right just before the last averaging,
+    mean: that of the mean network. different: how many different networks there were at the end of each
+    step, one number a step.
+    """
+
+    own: float
+    mean: float
+    different: tuple
+
+
+def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=0):
+    """A worker for `launch`: `steps` of SGD on this rank's shard, averaged after each `every` of them.
+
+    every=1 is synchronous SGD, every=steps averages at the end only. own_start: each rank begins with a
+    network of its own. Returns an Averaged.
+    """
+    every, steps = whole_number("every", every, 1), whole_number("steps", steps, 1)
+    batch, rate = whole_number("batch", batch, 1), real_number("rate", rate, inclusive=False)
+    if steps % every:
+        raise ValueError(f"steps must be a multiple of every; got {steps} and {every}")
+
+    def worker(comm):
+        import hashlib
+
+        import numpy as np
+        import torch
+        from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+        from course_lib.training.digits_task import DigitsTask
+
+        task = DigitsTask(DigitsConfig(), torch.device("cpu"))
+        torch.manual_seed(1000 * seed + (comm.rank if own_start else 0))
+        model = task.model()
+        images, labels = (part[comm.rank :: comm.size] for part in task.training)
+        order, hashes = np.random.default_rng((seed, comm.rank)), []
+        for step in range(1, steps + 1):
+            mine = torch.from_numpy(order.choice(len(labels), batch, replace=False))
+            model.zero_grad()
+            task.loss(model, images[mine], labels[mine]).backward()
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    parameter -= rate * parameter.grad
+                if step == steps:
+                    own = _accuracy(task, model)
+                flat = parameters_to_vector(model.parameters())
+                if step % every == 0:
+                    flat = comm.all_reduce(flat, op="mean")
+                    vector_to_parameters(flat, model.parameters())
+                hashes.append(int.from_bytes(hashlib.sha256(flat.numpy().tobytes()).digest()[:7]))
+        everyone = all_gather(comm, np.array(hashes))
+        different = tuple(len(set(step)) for step in zip(*np.array(everyone).tolist(), strict=True))
+        return Averaged(own, _accuracy(task, model), different)
+
+    return worker
+
+
+def _accuracy(task, model):
+    _, right = task.scores(model, *task.held_out)
+    return right.item() / len(task.held_out[1])

@@ -1,0 +1,484 @@
+"""Chapter 11's bug gallery as the tests know it: each loop as found, mended, and mended wrongly."""
+
+import numpy as np
+
+# --- 11.1, gradients summed
+
+
+def sums(comm, theta, gradient, rate):
+    return theta - rate * comm.all_reduce(gradient)
+
+
+def averages(comm, theta, gradient, rate):
+    return theta - rate * comm.all_reduce(gradient, op="mean")
+
+
+def divides(comm, theta, gradient, rate):
+    return theta - rate / comm.size * comm.all_reduce(gradient)
+
+
+def averages_theta(comm, theta, gradient, rate):
+    return comm.all_reduce(theta - rate * gradient, op="mean")
+
+
+def divides_twice(comm, theta, gradient, rate):
+    return theta - rate * comm.all_reduce(gradient / comm.size, op="mean")
+
+
+def keeps_to_itself(comm, theta, gradient, rate):
+    return theta - rate * gradient
+
+
+def climbs(comm, theta, gradient, rate):
+    return theta + rate * comm.all_reduce(gradient, op="mean")
+
+
+def two_rounds(comm, theta, gradient, rate):
+    comm.barrier()
+    return averages(comm, theta, gradient, rate)
+
+
+def fixed_four(comm, theta, gradient, rate):
+    return theta - rate * comm.all_reduce(gradient) / 4
+
+
+def forgets(comm, theta, gradient, rate):
+    theta -= rate * comm.all_reduce(gradient, op="mean")
+
+
+STEP_RIGHT = averages, divides, averages_theta
+STEP_WRONG = {
+    sums: "times the mean gradient",
+    divides_twice: "divide once",
+    keeps_to_itself: "its own gradient alone",
+    climbs: "uphill",
+    two_rounds: "2 collectives for one step",
+    fixed_four: "divide once",
+}
+
+# --- 11.2, the inner module
+
+
+def past_ddp(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    loss = (net.module(inputs) - targets).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def through_ddp(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    loss = (net(inputs) - targets).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def by_hand(net, optimizer, inputs, targets):
+    import torch.distributed as dist
+
+    optimizer.zero_grad()
+    (net.module(inputs) - targets).square().mean().backward()
+    for parameter in net.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= dist.get_world_size()
+    optimizer.step()
+
+
+def inner_forward(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    (net.module.forward(inputs) - targets).square().mean().backward()
+    optimizer.step()
+
+
+def never_clears(net, optimizer, inputs, targets):
+    (net(inputs) - targets).square().mean().backward()
+    optimizer.step()
+
+
+def never_steps(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    (net(inputs) - targets).square().mean().backward()
+
+
+def divides_again(net, optimizer, inputs, targets):
+    import torch.distributed as dist
+
+    optimizer.zero_grad()
+    ((net(inputs) - targets).square().mean() / dist.get_world_size()).backward()
+    optimizer.step()
+
+
+def without_sync(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    with net.no_sync():
+        (net(inputs) - targets).square().mean().backward()
+    optimizer.step()
+
+
+TRAIN_WRONG = {
+    past_ddp: "which object did you call",
+    inner_forward: "which object did you call",
+    without_sync: "DDP has reduced nothing",
+    by_hand: "averaged by hand",
+    never_clears: "is the gradient cleared",
+    never_steps: "have not moved",
+    divides_again: "divided by nothing more",
+}
+
+# --- 11.3, no set_epoch
+
+
+def same_every_epoch(comm, items, epochs):
+    from torch.utils.data import DistributedSampler
+
+    sampler = DistributedSampler(range(items), comm.size, comm.rank)
+    return [list(sampler) for _ in range(epochs)]
+
+
+def _orders(tell, comm, items, epochs, **options):
+    from torch.utils.data import DistributedSampler
+
+    sampler, orders = DistributedSampler(range(items), comm.size, comm.rank, **options), []
+    for epoch in range(epochs):
+        tell(sampler, epoch)
+        orders.append(list(sampler))
+    return orders
+
+
+def told(comm, items, epochs):
+    return _orders(lambda sampler, epoch: sampler.set_epoch(epoch), comm, items, epochs)
+
+
+def told_later_epochs(comm, items, epochs):
+    return _orders(lambda sampler, epoch: sampler.set_epoch(10 + 3 * epoch), comm, items, epochs)
+
+
+def new_sampler(comm, items, epochs):
+    from torch.utils.data import DistributedSampler
+
+    return [
+        list(DistributedSampler(range(items), comm.size, comm.rank, seed=epoch)) for epoch in range(epochs)
+    ]
+
+
+def told_zero(comm, items, epochs):
+    return _orders(lambda sampler, epoch: sampler.set_epoch(0), comm, items, epochs)
+
+
+def told_by_rank(comm, items, epochs):
+    return _orders(lambda sampler, epoch: sampler.set_epoch(epoch + comm.rank), comm, items, epochs)
+
+
+def told_too_late(comm, items, epochs):
+    return _orders(lambda sampler, epoch: sampler.set_epoch(max(0, epoch - 1)), comm, items, epochs)
+
+
+def shuffles_its_share(comm, items, epochs):
+    mine = same_every_epoch(comm, items, 1)[0]
+    return [list(np.random.default_rng((comm.rank, epoch)).permutation(mine)) for epoch in range(epochs)]
+
+
+def everything_everywhere(comm, items, epochs):
+    return [list(np.random.default_rng(epoch).permutation(items)) for epoch in range(epochs)]
+
+
+def one_epoch(comm, items, epochs):
+    return told(comm, items, 1)
+
+
+ORDERS_WRONG = {
+    same_every_epoch: "who tells it the epoch",
+    told_zero: "who tells it the epoch",
+    told_too_late: "epoch 1 as through epoch 0",
+    told_by_rank: "within an epoch all ranks must cut the same order",
+    shuffles_its_share: "shuffle before the items are dealt",
+    everything_everywhere: "its share is",
+    one_epoch: "a list of items for each of 3 epochs",
+}
+
+# --- 11.4, rank 0's loss
+
+
+def rank_0s(comm, losses):
+    return comm.broadcast(np.array(losses.mean()), source=0)
+
+
+def over_all(comm, losses):
+    total, count = comm.all_reduce(np.array([losses.sum(), len(losses)]))
+    return total / count
+
+
+def over_all_twice(comm, losses):
+    return comm.all_reduce(np.array(losses.sum())) / comm.all_reduce(np.array(float(len(losses))))
+
+
+def own_loss(comm, losses):
+    return losses.sum() / max(len(losses), 1)
+
+
+def mean_of_means(comm, losses):
+    return comm.all_reduce(np.array(losses.sum() / max(len(losses), 1)), op="mean")
+
+
+def plain_means(comm, losses):
+    with np.errstate(invalid="ignore"):
+        return comm.all_reduce(np.float64(losses.sum()) / np.array(float(len(losses))), op="mean")
+
+
+def only_rank_0_reduces(comm, losses):
+    if comm.rank == 0:
+        return comm.all_reduce(np.array(losses.sum()), op="mean")
+    return losses.sum()
+
+
+def all_summed(comm, losses):
+    return comm.all_reduce(np.array(losses.sum()))
+
+
+def only_rank_0_returns(comm, losses):
+    loss = over_all(comm, losses)
+    return loss if comm.rank == 0 else None
+
+
+def gathers(comm, losses):
+    padded = np.zeros(5)
+    padded[: len(losses)] = losses
+    total = comm.all_reduce(np.append(padded, len(losses)))
+    return total[:5].sum() / total[5]
+
+
+LOSS_WRONG = {
+    rank_0s: "rank 0's own loss",
+    own_loss: "each rank reports its own loss",
+    mean_of_means: "counts too much|were counted too",
+    plain_means: "counts too much|NaN",
+    only_rank_0_reduces: "deadlock|waits",
+    all_summed: "the sum of all losses",
+    only_rank_0_returns: "returned None",
+    gathers: "16 bytes, are all that must travel",
+}
+
+# --- 11.5, the last batch
+
+
+def mean_of_last(comm, theta, X, y, rate):
+    gradient = X.T @ (X @ theta - y) / len(y)
+    return theta - rate * comm.all_reduce(gradient, op="mean")
+
+
+def by_samples(comm, theta, X, y, rate):
+    count = comm.all_reduce(np.array(float(len(y))))
+    return theta - rate * comm.all_reduce(X.T @ (X @ theta - y)) / count
+
+
+def by_samples_at_once(comm, theta, X, y, rate):
+    total = comm.all_reduce(np.append(X.T @ (X @ theta - y), len(y)))
+    return theta - rate * total[:-1] / total[-1]
+
+
+def by_library(comm, theta, X, y, rate):
+    from course_lib.collectives import weighted_mean
+
+    gradient = X.T @ (X @ theta - y) / max(1, len(y))
+    return theta - rate * weighted_mean(comm, gradient, len(y))
+
+
+def guarded_mean(comm, theta, X, y, rate):
+    gradient = X.T @ (X @ theta - y) / max(1, len(y))
+    return theta - rate * comm.all_reduce(gradient, op="mean")
+
+
+def summed_rows(comm, theta, X, y, rate):
+    return theta - rate * comm.all_reduce(X.T @ (X @ theta - y))
+
+
+def mean_of_sums(comm, theta, X, y, rate):
+    return theta - rate * comm.all_reduce(X.T @ (X @ theta - y), op="mean")
+
+
+def divided_again(comm, theta, X, y, rate):
+    count = comm.all_reduce(np.array(float(len(y))))
+    return theta - rate * comm.all_reduce(X.T @ (X @ theta - y) / count, op="mean")
+
+
+def own_rows(comm, theta, X, y, rate):
+    return theta - rate * X.T @ (X @ theta - y) / max(1, len(y))
+
+
+LAST_WRONG = {
+    mean_of_last: "a sample counts the more, the fewer its rank has",
+    guarded_mean: "a sample counts the more, the fewer its rank has",
+    summed_rows: "divide by how many all ranks have",
+    mean_of_sums: "divided the sum by the 2 ranks",
+    divided_again: "and then by the 2 ranks as well",
+    own_rows: "its own gradient alone",
+}
+
+# --- 11.6, a hook that reduces a copy
+
+
+def _hooked(model, average, post=False):
+    for parameter in model.parameters():
+        (parameter.register_post_accumulate_grad_hook if post else parameter.register_hook)(average)
+
+
+def reduces_a_copy(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        mean = gradient / dist.get_world_size()
+        dist.all_reduce(mean)
+
+    _hooked(model, average)
+
+
+def returns_the_mean(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        mean = gradient / dist.get_world_size()
+        dist.all_reduce(mean)
+        return mean
+
+    _hooked(model, average)
+
+
+def after_accumulation(model):
+    import torch.distributed as dist
+
+    def average(parameter):
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= dist.get_world_size()
+
+    _hooked(model, average, post=True)
+
+
+def clone_reduced(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        dist.all_reduce(gradient.clone())
+        return gradient / dist.get_world_size()
+
+    _hooked(model, average)
+
+
+def returns_the_sum(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        total = gradient.clone()
+        dist.all_reduce(total)
+        return total
+
+    _hooked(model, average)
+
+
+def halved_twice(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        mean = gradient / dist.get_world_size()
+        dist.all_reduce(mean)
+        return mean / dist.get_world_size()
+
+    _hooked(model, average)
+
+
+def weights_only(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        mean = gradient / dist.get_world_size()
+        dist.all_reduce(mean)
+        return mean
+
+    for name, parameter in model.named_parameters():
+        if "weight" in name:
+            parameter.register_hook(average)
+
+
+def hooked_twice(model):
+    returns_the_mean(model)
+    returns_the_mean(model)
+
+
+def no_hook(model):
+    return model
+
+
+HOOKS_WRONG = {
+    reduces_a_copy: "The reduced tensor is a copy",
+    clone_reduced: "the sum went nowhere",
+    returns_the_sum: "divide, once",
+    halved_twice: "divided by the ranks once more",
+    weights_only: "does every parameter have its hook",
+    hooked_twice: "one hook for each parameter",
+    no_hook: "are the hooks in place",
+}
+
+# --- 11.7, one rank's dtype
+
+
+def own_dtype(gradient, dtype):
+    import torch.distributed as dist
+
+    sent = gradient.to(dtype)
+    dist.all_reduce(sent)
+    return sent.float() / dist.get_world_size()
+
+
+def full_precision(gradient, dtype):
+    import torch.distributed as dist
+
+    dist.all_reduce(gradient)
+    return gradient / dist.get_world_size()
+
+
+def all_half(gradient, dtype):
+    import torch
+
+    return own_dtype(gradient, torch.float16)
+
+
+def agreed(gradient, dtype):
+    import torch
+    import torch.distributed as dist
+
+    odd = torch.tensor(float(dtype != torch.bfloat16))
+    dist.all_reduce(odd, op=dist.ReduceOp.MAX)
+    return own_dtype(gradient, torch.float16 if odd else torch.bfloat16)
+
+
+def cast_back(gradient, dtype):
+    import torch.distributed as dist
+
+    sent = gradient.to(dtype)
+    dist.all_reduce(sent)
+    return (sent / dist.get_world_size()).to(gradient.dtype)
+
+
+def sum_of_floats(gradient, dtype):
+    import torch.distributed as dist
+
+    dist.all_reduce(gradient)
+    return gradient
+
+
+def returns_own_dtype(gradient, dtype):
+    return full_precision(gradient, dtype).to(dtype)
+
+
+def keeps_own(gradient, dtype):
+    return gradient
+
+
+DTYPE_WRONG = {
+    own_dtype: "bytes of one kind are read as another",
+    cast_back: "bytes of one kind are read as another",
+    sum_of_floats: "the sum: divide",
+    returns_own_dtype: "give back one dtype",
+    keeps_own: "was not called",
+}
