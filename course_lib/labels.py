@@ -863,6 +863,14 @@ LABELS = {
     "ch12_wire_clipped": "; it may be negative: then more is sent than by the ring",
     # progress
     "prediction_locked": "your guess: {guess} (locked: it has been compared)",
+    "progress_there": "Chapter {number} has {exercises} exercises and {predictions} predictions. Run this "
+    "cell to see how many of them are yours.",
+    "progress_done": "Chapter {number}: {solved} of {exercises} exercises solved, {guessed} of {predictions} "
+    "predictions made.",
+    "progress_right": "Compared so far: {compared}, of which right or within a factor of {within}: {right}.",
+    "progress_left": "Exercises left: {exercises}.",
+    "progress_kept": "Kept in the file {file}, on this machine only. You may delete it at any time.",
+    "progress_next": "Next: {link}",
     "progress_not_kept": "Your progress cannot be kept in {file} ({error}). Everything else works.",
     "progress_not_read": "Your progress cannot be read from {file} ({error}). Everything else works.",
     "progress_damaged": "{count} line(s) of {file} are damaged and left out. Everything else works; you may "

@@ -142,6 +142,10 @@ BREACHES = {
         (lambda notebook: notebook.cells.insert(6, notebook.cells.pop(7)), "next three"),
         (lambda notebook: notebook.cells.pop(4), "0 exercises"),
     ],
+    "claims": [
+        (lambda notebook: [tagged(place, "claim-1.1")(notebook) for place in (2, 3)], "second cell"),
+        (tagged(1, "core", "claim-1.1"), "without code"),
+    ],
     "known_tags": [(tagged(2, "sovled"), "sovled")],
     "answers_are_hidden": [(replaced(2, "x = 1", "guess.compare(1)"), "reveal")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],

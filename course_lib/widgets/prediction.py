@@ -37,7 +37,7 @@ class Prediction(CourseWidget):
 
     _esm = script("prediction")
     about = ("prediction",)
-    stateful = ("guess", "hands")
+    stateful = ("guess", "locked", "hands")
 
     key = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
@@ -76,7 +76,7 @@ class Prediction(CourseWidget):
 
     def compare(self, measured, computed=False):
         """The guess beside `measured`, as a Comparison; a guess is locked from now on."""
-        if self.guess is not None:
+        if self.guess is not None and not self.locked:
             progress.note("comparison", self.key, value=self.guess, measured=measured)
             self.locked = True
         return Comparison(self.guess, measured, computed)

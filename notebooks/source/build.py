@@ -32,6 +32,8 @@ from jupytext.myst import MystMetadataParsingError
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat.validator import NotebookValidationError
+from pages import pages
+from thread import PAGES, add_thread, with_table
 
 SOURCES = Path(__file__).resolve().parent
 CELL_TIMEOUT = 60  # seconds
@@ -141,6 +143,7 @@ def prepare(chapter):
         notebook = jupytext.reads(chapter.source.read_text(encoding="utf-8"), fmt="md:myst")
     except (MystMetadataParsingError, NotebookValidationError) as error:
         raise BuildError(f"{chapter.name}: the source cannot be read: {error}") from error
+    notebook.cells = add_thread(notebook.cells, chapter.name)
     for cell in notebook.cells:
         complete(cell)
     name_cells(notebook.cells)
@@ -319,12 +322,34 @@ def first_differing_cell(name, expected, stored):
 def orphans(sources=SOURCES):
     """Notebooks that no source would give."""
     notebooks = {path.stem for path in Path(sources).parent.glob("*.ipynb")}
-    names = {chapter.name for chapter in chapters(sources=sources)}
+    names = {chapter.name for chapter in chapters(sources=sources)} | PAGES.keys()
     return [f"{name}: has no source" for name in sorted(notebooks - names)]
+
+
+def around(sources=SOURCES):
+    """{path: text} of what is made of all chapters together: README's table and the pages."""
+    readme, notebooks = sources.parents[1] / "README.md", sources.parent
+    if not readme.exists():
+        return {}
+    there = [chapter for chapter in chapters(sources=sources) if chapter.notebook.exists()]
+    built = {chapter.name: nbformat.read(chapter.notebook, as_version=4) for chapter in there}
+    texts = {readme: with_table(readme.read_text(encoding="utf-8"), built)}
+    for name, page in pages(built).items():
+        # With a kernel, though there is no code: else JupyterLab asks for one.
+        page.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": LANGUAGE})
+        texts[notebooks / f"{name}.ipynb"] = nbformat.writes(page) + "\n"
+    return texts
+
+
+def stale(sources=SOURCES):
+    """Those of them that are not as they would be made now."""
+    texts = around(sources)
+    return [path for path in texts if not path.exists() or path.read_text(encoding="utf-8") != texts[path]]
 
 
 def check(chosen, sources):
     found = [text for chapter in chosen for text in differences(chapter.source)] + orphans(sources)
+    found += [f"{path.name}: is not what the chapters and data/ would give" for path in stale(sources)]
     if found:
         raise BuildError("\n".join(found) + "\nBuild again: python notebooks/source/build.py")
 
@@ -354,6 +379,9 @@ def main(arguments=None, sources=SOURCES):
             check(chosen, sources)
         else:
             make(chosen, options.force, options.record)
+            for path in stale(sources):
+                write(path, around(sources)[path])
+                print(f"{path.name}: written")
     except BuildError as error:
         return str(error)  # sys.exit prints it and exits with 1
     return 0

@@ -20,7 +20,8 @@ from build import BuildError, chapters, code_cells, tags
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
 TAGS = set("""core deeper lecture-core live predict reveal exercise stub check solution raises-exception
-nbval-ignore-output nbval-skip skip-execution hide-input""".split())
+nbval-ignore-output nbval-skip skip-execution hide-input thread""".split())
+CLAIM = re.compile(r"claim-\d+\.\d+")
 SLIDES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
 EXERCISE = re.compile(r"#{2,4} Exercise \d+\.\d+ — \S.* \(difficulty [1-5]/5, about \d+ minutes?\)")
@@ -212,8 +213,19 @@ def exercises(notebook):
 def known_tags(notebook):
     """Only tags that mean something here, so that a misspelt one is found."""
     for index, cell in numbered(notebook):
-        for tag in sorted(set(tags(cell)) - TAGS):
+        for tag in sorted(tag for tag in set(tags(cell)) - TAGS if not CLAIM.fullmatch(tag)):
             yield f"cell {index}: unknown tag {tag!r}"
+
+
+@rule
+def claims(notebook):
+    """A tag `claim-N.M` is on one code cell: the one that decides the claim."""
+    seen = set()
+    for index, cell in numbered(notebook):
+        for tag in filter(CLAIM.fullmatch, tags(cell)):
+            if cell.cell_type != "code" or tag in seen:
+                yield f"cell {index}: {tag} is on a second cell, or on one without code"
+            seen.add(tag)
 
 
 @rule

@@ -277,6 +277,9 @@ def test_a_guess_by_keyboard(notebook):
     until(notebook, lambda: kernel(notebook, "print(choice_.guess)") == "b")
     assert "your guess: b" in choice.inner_text()
     assert kernel(notebook, "print(choice_.compare('b'))") == "Your guess: b. The answer is b."
+    until(notebook, lambda: "locked" in choice.inner_text())
+    assert choice.locator("input[type=radio]:enabled").count() == 0
+    assert choice.get_by_role("button", name="Clear").is_disabled()
     choice.get_by_text("Show of hands").click()
     choice.get_by_role("button", name="One more for c").click(click_count=3)
     choice.get_by_role("button", name="One fewer for c").click()

@@ -1,0 +1,155 @@
+"""The thread through the chapters: links, progress at their ends, glossary, references, ledger of claims."""
+
+import re
+from collections import Counter
+
+import nbformat
+import pytest
+from build import chapters, stale
+from pages import CLAIM, VERDICTS, further_reading, ledger, parts, table, titles
+from thread import minutes
+
+from course_lib import data, progress
+from course_lib.course import chapter_progress
+from course_lib.course import chapters as listed
+
+LINK = re.compile(r"\]\(([^)\s]+?)(?:#[^)\s]*)?\)")
+NOTEBOOKS = {chapter.name: nbformat.read(chapter.notebook, as_version=4) for chapter in chapters()}
+TEXTS = {chapter.name: chapter.source.read_text(encoding="utf-8") for chapter in chapters()}
+every_chapter = pytest.mark.parametrize("name", NOTEBOOKS)
+
+
+def test_pages_and_readme_are_what_the_chapters_and_data_give():
+    assert not stale(), "build again: python notebooks/source/build.py"
+
+
+# --- the chapters and their ends
+
+
+def test_the_course_lists_twelve_chapters_and_no_other_has_a_source():
+    names = [chapter.notebook for chapter in listed()]
+    assert [name[:2] for name in names] == [f"{number:02}" for number in range(1, 13)]
+    assert NOTEBOOKS.keys() <= set(names)
+
+
+@every_chapter
+def test_a_chapter_is_called_in_the_list_as_it_calls_itself(name):
+    (chapter,) = (chapter for chapter in listed() if chapter.notebook == name)
+    assert NOTEBOOKS[name].cells[0].source.startswith(f"# {chapter.number} · {chapter.title}")
+    core, _ = minutes(NOTEBOOKS[name].cells)
+    assert core <= 45
+
+
+@every_chapter
+def test_a_chapter_is_linked_with_its_neighbours_above_and_below(name):
+    names = [chapter.notebook for chapter in listed()]
+    place = names.index(name)
+    wanted = {f"{each}.ipynb" for each in names[max(0, place - 1) : place + 2] if each != name}
+    top, *_, shown, bottom = NOTEBOOKS[name].cells[1:]
+    assert set(LINK.findall(top.source)) == wanted <= set(LINK.findall(bottom.source))
+    assert "chapter_progress" in shown.source and shown.execution_count
+
+
+@every_chapter
+def test_keys_are_the_chapters_own_and_count_from_one(name):
+    exercises = re.findall(r"^### Exercise (\S+) ", TEXTS[name], re.MULTILINE)
+    guesses = set(re.findall(r'predict\("([^"]+)"', TEXTS[name]))
+    for keys in (exercises, guesses):
+        assert set(keys) == {f"{int(name[:2])}.{place}" for place in range(1, len(keys) + 1)}
+
+
+def test_the_end_of_a_chapter_shows_what_the_learner_has_done(tmp_path, monkeypatch):
+    nothing = repr(chapter_progress(5, exercises=3, predictions=9))
+    assert nothing.splitlines() == [
+        "Chapter 5 has 3 exercises and 9 predictions. Run this cell to see how many of them are yours.",
+        "Next: [6 · Synchronous and asynchronous](06_sync_vs_async.ipynb)",
+    ]
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "mine.jsonl"))
+    progress.note("solved", "5.2")
+    progress.note("solved", "5.2")
+    progress.note("solved", "10.2")
+    progress.note("comparison", "5.1", value="c", measured="c")
+    progress.note("comparison", "5.3", value=4, measured=1.3)
+    progress.note("guess", "5.4", value=3)
+    assert repr(chapter_progress(5, exercises=3, predictions=9)).splitlines() == [
+        "Chapter 5: 1 of 3 exercises solved, 3 of 9 predictions made.",
+        "Compared so far: 2, of which right or within a factor of 2: 1.",
+        "Exercises left: 5.1, 5.3.",
+        "Kept in the file mine.jsonl, on this machine only. You may delete it at any time.",
+        "Next: [6 · Synchronous and asynchronous](06_sync_vs_async.ipynb)",
+    ]
+    assert "Next" not in repr(chapter_progress(12, exercises=1, predictions=0))
+
+
+# --- glossary and references
+
+
+def test_each_term_occurs_in_its_chapter_once_in_the_glossary():
+    rows = table(data.path("glossary.csv"))
+    terms = [row["term"].lower() for row in rows]
+    assert len(rows) >= 60 and terms == sorted(set(terms))
+    by_number = {str(int(name[:2])): text.lower() for name, text in TEXTS.items()}
+    for row in rows:
+        assert row["chinese"] and re.fullmatch(r"[A-Z\d].*\.", row["definition"]), row
+        assert re.search(rf"(?<![a-z]){re.escape(row['term'].lower())}", by_number[row["chapter"]]), row
+
+
+def test_no_reference_is_there_twice():
+    rows = table(data.path("references.csv"))
+    for values in (
+        [part for row in rows for part in parts(row["title"])],
+        [row["url"].lower() for row in rows],
+    ):
+        assert [value for value, count in Counter(filter(None, values)).items() if count > 1] == []
+    assert all(row["authors"] and row["title"] and row["venue"] and row["what"] for row in rows)
+
+
+@every_chapter
+def test_what_a_chapter_recommends_is_among_the_references(name):
+    known = set().union(*(parts(row["title"]) for row in table(data.path("references.csv"))))
+    named = titles(further_reading(NOTEBOOKS[name]))
+    assert named and not named - known
+
+
+# --- the ledger of claims
+
+
+def test_the_ledger_is_whole():
+    claims = ledger()
+    numbers = {}
+    for claim in claims:
+        assert claim.verdict in VERDICTS and claim.claim, claim
+        assert claim.note or claim.verdict == "holds", claim
+        numbers.setdefault(claim.chapter, []).append(int(claim.id.split(".")[1]))
+    assert {int(name[:2]) for name in NOTEBOOKS} <= numbers.keys()
+    for chapter, found in numbers.items():
+        assert found == list(range(1, len(found) + 1)), chapter
+
+
+def test_each_claim_is_decided_by_one_cell_that_ran_and_each_tag_is_a_claim():
+    tagged = {}
+    for name, notebook in NOTEBOOKS.items():
+        for cell in notebook.cells:
+            for tag in filter(CLAIM.fullmatch, cell.metadata.get("tags", [])):
+                tagged.setdefault(CLAIM.fullmatch(tag)[1], []).append((name, cell))
+    there = {claim.id for claim in ledger()}
+    assert tagged.keys() == there
+    for claim, cells in tagged.items():
+        ((_, cell),) = cells
+        assert cell.cell_type == "code" and cell.execution_count and cell.outputs, claim
+        assert all(output.output_type != "error" for output in cell.outputs), claim
+
+
+def test_links_of_the_pages_lead_to_headings():
+    anchors = {
+        f"{name}.ipynb": {
+            heading.replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+        }
+        for name, text in TEXTS.items()
+    }
+    claims = nbformat.read(chapters()[0].notebook.with_name("claims.ipynb"), as_version=4)
+    text = "\n".join(cell.source for cell in claims.cells)
+    links = re.findall(r"\]\((\S+?\.ipynb)#(.*?)\) \|$", text, re.MULTILINE)
+    assert len(links) == len(ledger())
+    for notebook, anchor in links:
+        assert anchor in anchors[notebook]
