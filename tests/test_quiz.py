@@ -447,6 +447,7 @@ def test_the_first_answer_that_can_be_read_counts():
     assert not widget.submit("Q1", "C").correct
     assert widget.submit("Q1", "B") is widget.grades["Q1"] and not widget.grades["Q1"].correct
     assert widget.hints == {} and widget.results["Q1"]["right"] == ["B"]
+    assert widget.results["Q1"]["given"] == ["C"] and grade(question("N5"), "0.5 s").given == 500
     widget.submit("Q7", ["A", "B"])
     assert widget.points == "Points: 0.5. Answered: 2 of 10" and widget.score().points == 0.5
     widget.reset()

@@ -16,6 +16,7 @@ class Grade:
     """correct: bool. points: 0 to 1. feedback: one or two sentences.
 
     understood: False if the answer could not be read; then feedback is a hint, and nothing is given away.
+    given: the answer as it was read, a set of letters, a number in the question's unit, or a set of places.
     """
 
     question: Question
@@ -23,6 +24,7 @@ class Grade:
     points: float
     feedback: str
     understood: bool = True
+    given: object = None
 
     @property
     def explanation(self):
@@ -73,28 +75,30 @@ def grade(question, answer):
 
 
 def _single(question, answer):
-    right = read_letters(answer, question.options, single=True) == question.right
+    given = read_letters(answer, question.options, single=True)
+    right = given == question.right
     key = "quiz_right" if right else "quiz_wrong"
-    return Grade(question, right, float(right), label(key, right=_listed(question)))
+    return Grade(question, right, float(right), label(key, right=_listed(question)), given=given)
 
 
 def _multiple(question, answer):
     given = read_letters(answer, question.options, single=False)
     if given == question.right:
-        return Grade(question, True, 1.0, label("quiz_right"))
+        return Grade(question, True, 1.0, label("quiz_right"), given=given)
     if given < question.right:
-        return Grade(question, False, PARTIAL, label("quiz_partial", right=_listed(question)))
-    return Grade(question, False, 0.0, label("quiz_wrong_among", right=_listed(question)))
+        return Grade(question, False, PARTIAL, label("quiz_partial", right=_listed(question)), given=given)
+    return Grade(question, False, 0.0, label("quiz_wrong_among", right=_listed(question)), given=given)
 
 
 def _number(question, answer):
     given = read_number(answer, question.unit)
     shown = f"{number_text(question.right)} {question.unit}".strip()
     if _near(given, question.right, question.tolerance):
-        return Grade(question, True, 1.0, label("quiz_right_number", right=shown))
+        return Grade(question, True, 1.0, label("quiz_right_number", right=shown), given=given)
     hint = next((text for wrong, text in question.slips if _near(given, wrong, question.tolerance)), None)
     hint = hint or _looks_like(given, question)
-    return Grade(question, False, 0.0, label("quiz_wrong_number", right=shown, hint=hint).strip())
+    feedback = label("quiz_wrong_number", right=shown, hint=hint).strip()
+    return Grade(question, False, 0.0, feedback, given=given)
 
 
 def _open(question, answer):
@@ -104,7 +108,7 @@ def _open(question, answer):
     worth = [points for _, points in question.guide]
     share = sum(worth[place - 1] for place in places) / sum(worth)
     right = share >= ENOUGH
-    return Grade(question, right, share, label("quiz_marked", share=share))
+    return Grade(question, right, share, label("quiz_marked", share=share), given=places)
 
 
 _GRADED = {"single": _single, "multiple": _multiple, "number": _number, "open": _open}

@@ -5,6 +5,7 @@ from contextlib import suppress
 import traitlets
 
 from course_lib.labels import label
+from course_lib.pictures.wording import exact_text
 from course_lib.quiz import Score, grade, load_questions
 from course_lib.widgets.base import CourseWidget
 from course_lib.widgets.page import script
@@ -90,12 +91,13 @@ class Quiz(CourseWidget):
 
 def _result(graded):
     """A Grade for the browser."""
-    question, proof = graded.question, graded.proof
+    question, proof, given = graded.question, graded.proof, graded.given
     why = question.why if isinstance(question.why, dict) else {}
     return {
         "correct": graded.correct,
         "points": graded.points,
         "feedback": graded.feedback,
+        "given": sorted(given) if isinstance(given, frozenset) else exact_text(given),
         "right": sorted(question.right) if why else [],
         "why": why,
         "working": "" if why else graded.explanation[0],

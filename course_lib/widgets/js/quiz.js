@@ -5,9 +5,10 @@ import { button } from "./controls.js";
 import { fill } from "./text.js";
 
 let groups = 0;
+const drafts = new Map(); // what was chosen or typed; of the widget, whose views come and go while one scrolls
 
 function render({ model, el }) {
-  const labels = model.get("labels"), drafts = new Map();
+  const labels = model.get("labels");
   const title = html("strong", {}, model.get("title"));
   const place = html("span", { role: "status", "aria-live": "polite" });
   const points = html("span", { class: "course-quiz-points" });
@@ -60,7 +61,7 @@ function render({ model, el }) {
     if (now !== state) {
       const had = form.contains(document.activeElement);
       state = now;
-      asked = ask(question(), known, guide(), labels, drafts);
+      asked = ask(question(), known, guide(), labels);
       form.replaceChildren(asked.node, ...(known ? [] : [html("button", { type: "submit" }, caption(kind))]));
       if (had) (known ? next : form.querySelector("input, textarea"))?.focus();
     }
@@ -85,15 +86,15 @@ function disable(node, off) {
   node.setAttribute("aria-disabled", String(off));
 }
 
-function ask(question, known, guide, labels, drafts) {
-  if (question.kind === "number") return number(question, known, labels, drafts);
-  if (question.kind === "open") return open(question, known, guide, labels, drafts);
-  return options(question, known, labels, drafts);
+function ask(question, known, guide, labels) {
+  if (question.kind === "number") return number(question, known, labels);
+  if (question.kind === "open") return open(question, known, guide, labels);
+  return options(question, known, labels);
 }
 
-function options(question, known, labels, drafts) {
+function options(question, known, labels) {
   const several = question.kind === "multiple", name = `course-quiz-${++groups}`;
-  const chosen = drafts.get(question.id) ?? [];
+  const chosen = known?.given ?? drafts.get(question.id) ?? [];
   const boxes = question.options.map(([letter]) => html("input", {
     type: several ? "checkbox" : "radio", name, value: letter, checked: chosen.includes(letter),
     disabled: Boolean(known), onchange: () => drafts.set(question.id, read()),
@@ -110,23 +111,23 @@ function options(question, known, labels, drafts) {
   return { node: html("fieldset", {}, legend(question, labels, several), ...rows), read };
 }
 
-function number(question, known, labels, drafts) {
+function number(question, known, labels) {
   const field = html("input", {
     type: "text", inputmode: "text", autocomplete: "off", size: 14, maxlength: 250,
-    value: drafts.get(question.id) ?? "", disabled: Boolean(known),
+    value: drafts.get(question.id) ?? known?.given ?? "", disabled: Boolean(known),
     oninput: () => drafts.set(question.id, field.value),
   });
   const label = html("label", {}, `${labels.quiz_your_number} `, field, ` ${question.unit}`);
   return { node: html("fieldset", {}, legend(question, labels), label), read: () => field.value };
 }
 
-function open(question, known, guide, labels, drafts) {
+function open(question, known, guide, labels) {
   const field = html("textarea", { rows: 5, oninput: () => drafts.set(question.id, field.value) });
   field.value = drafts.get(question.id) ?? "";
   const label = html("label", { class: "course-quiz-text" }, html("span", {}, labels.quiz_your_text), field);
   const node = html("fieldset", {}, legend(question, labels), label);
   if (!guide) return { node, read: () => [] };
-  const ticked = drafts.get(`${question.id} guide`) ?? [];
+  const ticked = known?.given ?? drafts.get(`${question.id} guide`) ?? [];
   const boxes = guide.map((_, index) => html("input", {
     type: "checkbox", checked: ticked.includes(index + 1), disabled: Boolean(known),
     onchange: () => drafts.set(`${question.id} guide`, read()),
