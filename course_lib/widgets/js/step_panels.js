@@ -40,7 +40,7 @@ function source(story, labels, urls) {
   function draw(state) {
     rows.forEach(({ slots, words }, rank) => {
       const [lying] = state.desks[rank], step = state.doing[rank][1], samples = story.samples[rank][step];
-      shelf[rank].put(used, "width", ((step * samples.length + lying.length) * shelf[rank].wide).toFixed(1));
+      put(shelf[rank].used, "width", ((step * samples.length + lying.length) * shelf[rank].wide).toFixed(1));
       slots.forEach(({ filled }, place) => {
         show(filled.node, place < lying.length);
         if (place < lying.length) filled.show(urls[lying[place]]);
