@@ -146,7 +146,7 @@ BREACHES = {
         (lambda notebook: [tagged(place, "claim-1.1")(notebook) for place in (2, 3)], "second cell"),
         (tagged(1, "core", "claim-1.1"), "without code"),
     ],
-    "known_tags": [(tagged(2, "sovled"), "sovled")],
+    "known_tags": [(tagged(2, "sovled"), "sovled"), (tagged(2, "claim-9"), "claim-9")],
     "answers_are_hidden": [(replaced(2, "x = 1", "guess.compare(1)"), "reveal")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
@@ -209,6 +209,12 @@ def test_what_is_not_a_sentence_passes(source):
     notebook = good()
     notebook.cells[2].source = source
     assert list(no_sentences(notebook)) == []
+
+
+def test_a_tag_may_name_a_claim():
+    notebook = good()
+    tagged(2, "core", "claim-9.11")(notebook)
+    assert not violations(notebook)
 
 
 def test_an_error_may_be_the_lesson():
