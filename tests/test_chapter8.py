@@ -394,7 +394,7 @@ def test_the_stacks_tell_where_each_rank_hangs():
         dist.barrier()
 
     with pytest.raises(RankError) as caught:
-        launch(only_rank_0_logs, 2, timeout=2)
+        launch(only_rank_0_logs, 2, timeout=4)
     lines = [line for line in str(caught.value).splitlines() if "only_rank_0" in line]
     assert len(lines) == 2 and lines[0] != lines[1]
 
