@@ -10,14 +10,16 @@ from dataclasses import dataclass
 
 from course_lib.arguments import real_number, whole_number
 
-WARM_UP, QUIET = 2, "99"  # steps before those traced; the severity from which the profiler speaks
+WARM_UP = 2  # steps before the profiler begins
+SETTLING = 8  # steps after that, until readers have given out what they had ready by then
+QUIET = "99"  # the severity from which PyTorch 2.13's profiler speaks
 PHASES = ("load", "forward", "backward", "update")
 REDUCE = "gloo:all_reduce"
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What one rank did from start to stop, in seconds from its first traced step. kind: a phase, or REDUCE."""
+    """What one rank did from start to stop, in seconds from the first step shown. kind: a phase, or REDUCE."""
 
     kind: str
     start: float
@@ -41,7 +43,7 @@ class Profile:
         return max(phase.stop for phase in self.phases)
 
     def share(self, kind):
-        """Of the time from the first to the last moment, in phases of this kind."""
+        """Of the time from the first to the last moment, in phases of this kind; all-reduces may overlap."""
         return sum(phase.seconds for phase in self.phases if phase.kind == kind) / self.seconds
 
 
@@ -69,7 +71,7 @@ def loading_worker(readers, steps=3, sample_seconds=2e-3, batch=16, width=384, l
         modules = [module for _ in range(layers) for module in (nn.Linear(width, width), nn.ReLU())]
         net = DistributedDataParallel(nn.Sequential(*modules), bucket_cap_mb=1)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-        samples = _SlowSamples((WARM_UP + steps) * batch, width, sample_seconds)
+        samples = _SlowSamples((WARM_UP + SETTLING + steps) * batch, width, sample_seconds)
         ahead = {"num_workers": readers, "multiprocessing_context": "fork", "prefetch_factor": 2}
         # These readers sleep and need no core; PyTorch warns of more readers than cores.
         warnings.filterwarnings("ignore", "This DataLoader will create")
@@ -90,9 +92,7 @@ def loading_worker(readers, steps=3, sample_seconds=2e-3, batch=16, width=384, l
             step()
         os.environ.setdefault("KINETO_LOG_LEVEL", QUIET)
         with profile(activities=[ProfilerActivity.CPU], acc_events=True) as trace:
-            time.sleep(2 * batch * sample_seconds)  # readers fill up what the start of the profiler has cost
-            torch.distributed.barrier()
-            for _ in range(steps):
+            for _ in range(SETTLING + steps):
                 step()
         return profile_of_events(trace.events(), readers, steps)
 
@@ -116,9 +116,9 @@ class _SlowSamples:
 
 
 def profile_of_events(events, readers, steps):
-    """A Profile from the profiler's events, timed in microseconds."""
+    """A Profile of the last `steps` from the profiler's events, timed in microseconds."""
     known = [event for event in events if event.name in (*PHASES, REDUCE)]
-    begin = min(event.time_range.start for event in known if event.name == PHASES[0])
+    begin = sorted(event.time_range.start for event in known if event.name == PHASES[0])[-steps]
     times = [(event.name, event.time_range.start - begin, event.time_range.end - begin) for event in known]
     phases = [Phase(name, 1e-6 * start, 1e-6 * stop) for name, start, stop in times if start >= 0]
     return Profile(readers, steps, tuple(sorted(phases, key=lambda phase: phase.start)))
