@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from attempts import rejected, untouched
 
-from course_lib import launch, simulate
+from course_lib import RankError, launch, simulate
 from course_lib.collectives import parameter_server_all_reduce, ring_all_reduce
 from course_lib.exercises import chapter11, chapter11_real
 from course_lib.exercises.chapter11_timelines import (
@@ -179,3 +179,16 @@ def test_pictures_say_what_was_found():
     assert "falls to 0.25" in repr(verdicts.averaged_noise({1: 8.0, 2: 4.0, 4: 2.0}, 8))
     held = verdicts.held_bytes({1: 400e3, 4: 400e3}, {1: 400e3, 4: 100e3})
     assert "4 ranks: DDP holds 400 kB on each, FSDP2 100 kB" in repr(held)
+
+
+@pytest.mark.parametrize(("one", "other"), [("float32", "float64"), ("float64", "float32")])
+def test_dtypes_of_different_size_end_the_processes(one, other):
+    """What the text says beside exercise 11.7; of equal size they pass, and the checker shows the numbers."""
+
+    def worker(comm):
+        import torch
+
+        torch.distributed.all_reduce(torch.ones(4, dtype=getattr(torch, (one, other)[comm.rank])))
+
+    with pytest.raises(RankError, match="Received data size doesn't match expected size"):
+        launch(worker, 2, timeout=20)
