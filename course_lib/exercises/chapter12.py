@@ -3,7 +3,7 @@
 import math
 
 from course_lib import laws
-from course_lib.exercises.chapter2 import _ask, _expect_number
+from course_lib.exercises.asking import ask, expect_number
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import WORKER_COUNTS, checked, expect, workers
 from course_lib.labels import label
@@ -35,7 +35,10 @@ def _ring_seconds(ring_seconds):
         for ranks in WORKER_COUNTS:
             case = label(
                 "ch12_ring_case",
-                parameters=parameters, width=width, workers=workers(ranks), latency=latency,
+                parameters=parameters,
+                width=width,
+                workers=workers(ranks),
+                latency=latency,
             )
             m, b = parameters * width, 1.25e9
             looks = {
@@ -47,14 +50,23 @@ def _ring_seconds(ring_seconds):
                 "ch12_ring_rounds": 2 * ranks * (latency + m / (ranks * b)),
             }
             looks["ch12_ring_latency "] = laws.ring_time(m, ranks, b) + latency
-            got = _ask(case, ring_seconds, parameters, width, ranks, b, latency)
+            got = ask(case, ring_seconds, parameters, width, ranks, b, latency)
             _expect_value(case, got, laws.ring_time(m, ranks, b, latency), looks)
 
 
 def _least_ranks(least_ranks):
     for parameters, stage, memory in (
-        (1e9, 0, 16e9), (7e9, 0, 80e9), (7e9, 1, 80e9), (7e9, 2, 24e9), (7e9, 2, 14e9), (7e9, 2, 12e9),
-        (7e9, 3, 24e9), (1e9, 3, 8e9), (1e9, 2, 3e9), (13e9, 1, 80e9), (1e9, 1, 80e9),
+        (1e9, 0, 16e9),
+        (7e9, 0, 80e9),
+        (7e9, 1, 80e9),
+        (7e9, 2, 24e9),
+        (7e9, 2, 14e9),
+        (7e9, 2, 12e9),
+        (7e9, 3, 24e9),
+        (1e9, 3, 8e9),
+        (1e9, 2, 3e9),
+        (13e9, 1, 80e9),
+        (1e9, 1, 80e9),
     ):
         _expect_ranks(least_ranks, parameters, stage, memory)
 
@@ -63,13 +75,13 @@ def _expect_ranks(least_ranks, parameters, stage, memory):
     case = label("ch12_fit_case", parameters=parameters, stage=stage, memory=memory)
     whole, cut = (each * parameters for each in STAGES[stage])
     never = memory < whole or (memory == whole and cut > 0)
-    got = _ask(case, least_ranks, parameters, stage, memory)
+    got = ask(case, least_ranks, parameters, stage, memory)
     if never:
         expect(got is None, case, label("ch12_fit_never", got=got, rest=whole))
         return
     wanted = max(1, math.ceil(cut / (memory - whole) - 1e-9)) if cut else 1
     expect(got is not None, case, label("ch12_fit_none", ranks=wanted))
-    _expect_number(case, got)
+    expect_number(case, got)
     good = math.isfinite(got) and got >= 1 and got == int(got)
     expect(good, case, label("ch12_fit_whole", got=got))
     need = whole + cut / got
@@ -90,14 +102,14 @@ def _saving(saving):
                     "ch12_wire_payload": 1 - share,
                 }
                 one = label("ch12_wire_one") if ranks == 1 else ""
-                got = _ask(case, saving, share, ranks, collective, hint=one)
+                got = ask(case, saving, share, ranks, collective, hint=one)
                 _expect_value(case, got, wanted, looks)
 
 
 def _expect_value(case, got, wanted, looks):
     """A number near `wanted`; else what it looks like, {key of a hint: wrong value}."""
     expect(got is not None, case, label("ch12_returned_none"))
-    _expect_number(case, got)
+    expect_number(case, got)
     if not _near(got, wanted):
         hint = next((label(key.strip()) for key, wrong in looks.items() if _near(got, wrong)), "")
         expect(False, case, label("ch12_off", got=got, wanted=wanted, hint=hint))

@@ -6,20 +6,17 @@ from numbers import Real
 import numpy as np
 
 from course_lib import laws
+from course_lib.exercises.asking import ask, expect_number, is_empty
 from course_lib.exercises.credit import exercise
-from course_lib.exercises.limits import StillRunning, limited
 from course_lib.exercises.report import (
     WORKER_COUNTS,
-    NotYet,
     checked,
     expect,
     expect_numbers,
-    not_attempted,
     real_array,
     run_attempt,
     workers,
 )
-from course_lib.tracebacks import worker_traceback
 
 
 @exercise("2.1")
@@ -52,11 +49,11 @@ def _workers_for(workers_for):
     for p, target in ((0.8, 3.9), (0.75, 2), (0.9, 5.3), (0.99, 87), (1.0, 6.5), (0.5, 1.4), (0.5, 1.5)):
         case = f"p = {p:g}, target {target:g}"
         hint = "; with p = 1 nothing is serial: every target can be reached" if p == 1 else ""
-        value = _ask(case, workers_for, p, target, hint=hint)
+        value = ask(case, workers_for, p, target, hint=hint)
         expect(
             value is not None, case, "it returned None, but this target can be reached; is a return missing?"
         )
-        _expect_number(case, value)
+        expect_number(case, value)
         expect(math.isfinite(value), case, "it returned infinity, but this target can be reached")
         expect(value >= 1, case, f"it returned {value:g}; there is at least one worker")
         expect(
@@ -76,7 +73,7 @@ def _workers_for(workers_for):
         case, limit = f"p = {p:g}, target {target:g}", laws.amdahl_limit(p)
         rounded = "; numbers are rounded: compare with a tolerance" if _near(target, limit) else ""
         hint = f"; the speed-up stays below {limit:g}: return None{rounded}"
-        value = _ask(case, workers_for, p, target, hint=hint)
+        value = ask(case, workers_for, p, target, hint=hint)
         expect(value is None, case, f"it returned {value!r}{hint}")
 
 
@@ -94,7 +91,7 @@ def _compare_fractions(case, serial_fractions, seconds):
     """The learner's fractions of `seconds` are Karp and Flatt's, or a hint at what they are instead."""
     wanted = {k: laws.karp_flatt(seconds[1] / seconds[k], k) for k in seconds if k > 1}
     alone = "; one worker tells nothing of the fraction (0/0): leave the key 1 out"
-    got = _ask(case, serial_fractions, dict(seconds), hint=alone)
+    got = ask(case, serial_fractions, dict(seconds), hint=alone)
     expect(got is not None, case, "it returned None; is a return missing?")
     expect(
         isinstance(got, dict),
@@ -105,7 +102,7 @@ def _compare_fractions(case, serial_fractions, seconds):
     keys = sorted(got) if all(isinstance(key, Real) for key in got) else list(got)
     expect(set(got) == set(wanted), case, f"the keys are {keys}, not {sorted(wanted)}")
     for k in sorted(wanted):
-        _expect_number(f"{case}, {workers(k)}", got[k])
+        expect_number(f"{case}, {workers(k)}", got[k])
         if not _near(got[k], wanted[k]):
             what = f"it returned {got[k]:.5g}, not {wanted[k]:.5g}{_mixed_up(got[k], wanted[k], seconds, k)}"
             expect(False, f"{case}, {workers(k)}", what)
@@ -148,7 +145,7 @@ def _try_step(case, strong_step, ranks, samples, size, seconds=0.01):
             return data[low:high].sum(axis=0)
 
         value = strong_step(comm, samples, seconds, gradient_sum)
-        missing = value is None and not _is_empty(strong_step)
+        missing = value is None and not is_empty(strong_step)
         expect(not missing, case, f"rank {comm.rank} returned None; is a return missing?")
         return value
 
@@ -232,9 +229,9 @@ def _best_workers(best_workers):
     for link in cases:
         work, nbytes, bandwidth, latency = link
         case = f"work {work:g} s, {nbytes / 1e6:g} MB, {bandwidth / 1e9:g} GB/s, latency {latency * 1e6:g} µs"
-        value, best = _ask(case, best_workers, *link, hint=_edge(*link)), laws.best_ranks(*link)
+        value, best = ask(case, best_workers, *link, hint=_edge(*link)), laws.best_ranks(*link)
         expect(value is not None, case, "it returned None; is a return missing?")
-        _expect_number(case, value)
+        expect_number(case, value)
         if best == math.inf:
             expect(value == math.inf, case, f"it returned {value:g}{_edge(*link)}")
             continue
@@ -275,50 +272,6 @@ def _turning_point(value, work, nbytes, bandwidth, latency):
             if (square is None) == near:
                 return text
     return ""
-
-
-def _ask(case, function, *arguments, hint=""):
-    """What a learner's function returns; the check ends if it is empty, unwritten, endless or fails.
-
-    hint: what may be behind that in this case, as the end of a sentence.
-    """
-    try:
-        value = _within_reason(case, function, arguments, hint)
-    except NotYet:
-        raise
-    except NotImplementedError:
-        value = Ellipsis
-    except Exception as error:
-        hint = hint if isinstance(error, ArithmeticError | ValueError) else ""
-        raise NotYet(case, f"it raised {type(error).__name__}{hint}\n{worker_traceback(error)}") from None
-    if value is Ellipsis or (value is None and _is_empty(function)):
-        not_attempted()
-    return value
-
-
-def _within_reason(case, function, arguments, hint):
-    """function(*arguments), stopped when its search goes on for ever."""
-    ends = f"a million lines, and the search does not end{hint or ': can this target be reached?'}"
-    try:
-        with limited():
-            return function(*arguments)
-    except StillRunning:
-        raise NotYet(case, ends) from None
-
-
-def _is_empty(function):
-    """True if the body is `pass` or `...`: nothing was written yet."""
-    code = getattr(function, "__code__", None)
-    return code is not None and len(code.co_code) <= len((lambda: None).__code__.co_code)
-
-
-def _expect_number(case, value):
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    try:
-        good = good and not math.isnan(value)
-    except OverflowError:
-        expect(False, case, "it returned a number that is too large to be right")
-    expect(good, case, f"it returned {value!r}, not a number")
 
 
 def _near(one, other):
