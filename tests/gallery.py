@@ -409,6 +409,18 @@ def no_hook(model):
     return model
 
 
+def only_rank_0_reduces_gradients(model):
+    import torch.distributed as dist
+
+    def average(gradient):
+        mean = gradient / dist.get_world_size()
+        if dist.get_rank() == 0:
+            dist.all_reduce(mean)
+        return mean
+
+    _hooked(model, average)
+
+
 HOOKS_WRONG = {
     reduces_a_copy: "The reduced tensor is a copy",
     clone_reduced: "the sum went nowhere",
@@ -417,6 +429,7 @@ HOOKS_WRONG = {
     weights_only: "does every parameter have its hook",
     hooked_twice: "one hook for each parameter",
     no_hook: "are the hooks in place",
+    only_rank_0_reduces_gradients: "Does every rank call the same collectives",
 }
 
 # --- 11.7, one rank's dtype
@@ -475,10 +488,17 @@ def keeps_own(gradient, dtype):
     return gradient
 
 
+def other_size(gradient, dtype):
+    import torch
+
+    return own_dtype(gradient, torch.float32 if dtype == torch.float16 else dtype)
+
+
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
     cast_back: "bytes of one kind are read as another",
     sum_of_floats: "the sum: divide",
     returns_own_dtype: "give back one dtype",
     keeps_own: "was not called",
+    other_size: "arrays of the same size and dtype",
 }
