@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -21,16 +22,19 @@ LOSSES = ((1.0,), (3.0,), (2.0, 6.0, 4.0), (), (5.0, 0.5), (9.0,), (1.5, 2.5, 0.
 ROWS = (3, 1, 2, 0, 3, 1, 2)  # samples of the last batch, a number for each rank
 
 
+@exercise("11.1")
 def check_summed_step(step):
     """Exercise 11.1: step(comm, theta, gradient, rate) → theta after a step by the mean gradient."""
     return checked(lambda: _summed(step), label("ch11_passed_summed"))
 
 
+@exercise("11.4")
 def check_epoch_loss(epoch_loss):
     """Exercise 11.4: epoch_loss(comm, losses) → the mean over all samples of all ranks, on every rank."""
     return checked(lambda: _loss(epoch_loss), label("ch11_passed_loss"))
 
 
+@exercise("11.5")
 def check_last_batch(last_step):
     """Exercise 11.5: last_step(comm, theta, X, y, rate) → theta after a step by all samples alike."""
     return checked(lambda: _last(last_step), label("ch11_passed_last"))

@@ -4,6 +4,7 @@ import numpy as np
 
 from course_lib import launch
 from course_lib.errors import RankError
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import checked, expect, not_attempted, workers
 from course_lib.labels import label
 
@@ -11,21 +12,25 @@ STEPS, RATE = 3, 0.25
 LIMIT = 10  # seconds of a launch
 
 
+@exercise("11.2")
 def check_train_step(train_step):
     """Exercise 11.2: train_step(net, optimizer, inputs, targets) → loss; DDP averages the gradients."""
     return checked(lambda: _train(train_step), label("ch11_passed_train"))
 
 
+@exercise("11.3")
 def check_orders(orders):
     """Exercise 11.3: orders(comm, items, epochs) → this rank's list of items for each epoch."""
     return checked(lambda: _orders(orders), label("ch11_passed_orders"))
 
 
+@exercise("11.6")
 def check_hooks(add_hooks):
     """Exercise 11.6: add_hooks(model); after backward every gradient is the mean over the ranks."""
     return checked(lambda: _hooks(add_hooks), label("ch11_passed_hooks"))
 
 
+@exercise("11.7")
 def check_mean_gradient(mean_gradient):
     """Exercise 11.7: mean_gradient(gradient, dtype) → the mean, whatever dtypes the ranks are given."""
     return checked(lambda: _dtypes(mean_gradient), label("ch11_passed_dtype"))

@@ -8,6 +8,7 @@ from course_lib import simulate
 from course_lib.arguments import one_of
 from course_lib.collectives import ring_all_reduce
 from course_lib.errors import RankError
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import checked, expect, not_attempted
 from course_lib.labels import label
 from course_lib.link import Link
@@ -45,6 +46,7 @@ def healthy_run():
     return simulate(_job(), WORKERS + 1, link=LINK)
 
 
+@exercise("11.8")
 def check_diagnosis(diagnosis):
     """Exercise 11.8: diagnosis, {"A": letter of a cause, …} for the five timelines."""
     return checked(lambda: _diagnosis(diagnosis), label("ch11_diagnosed"))

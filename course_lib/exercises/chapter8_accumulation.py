@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from course_lib.errors import RankError
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import NotYet, checked, expect, not_attempted, workers
 from course_lib.labels import label
 from course_lib.processes import launch
@@ -25,6 +26,7 @@ class Observed:
     calls: int
 
 
+@exercise("8.2")
 def check_accumulate(accumulate):
     """Exercise 8.2: accumulate(net, batches, loss_of) leaves the mean gradient, with a single all-reduce.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from course_lib.errors import RankError
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import NotYet, checked, expect, not_attempted, workers
 from course_lib.labels import label
 from course_lib.processes import launch
@@ -38,6 +39,7 @@ class Observed:
     gap: float = 0.0
 
 
+@exercise("8.1")
 def check_own_ddp(own_ddp):
     """Exercise 8.1: own_ddp(module) → finish, in the ranks of a launch.
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import Report, checked, expect, not_attempted
 from course_lib.labels import label
 
@@ -12,6 +13,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 FLAGS = ("standalone", "no-python", "m", "module", "run-path")  # options that take no value
 
 
+@exercise("8.3")
 def check_commands(command):
     """Exercise 8.3: command(number) → what to type on machine `number` of MACHINES, as a string.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
     checked,
@@ -25,16 +26,19 @@ ROWS = ((3, 7, 3), (7,), (), (0, 9, 7, 0, 0), (2,), (5, 3, 1), (3, 3, 3, 3))
 WIDTHS = (1, 4)
 
 
+@exercise("9.1")
 def check_states(states):
     """Exercise 9.1: states(parameters, ranks, stage) → bytes on each GPU, without activations."""
     return checked(lambda: _states(states), label("ch9_states_passed"))
 
 
+@exercise("9.2")
 def check_token_factors(token_factors):
     """Exercise 9.2: token_factors(comm, tokens) → a factor for the mean loss of each micro-batch."""
     return checked(lambda: _factors(token_factors), label("ch9_factors_passed"))
 
 
+@exercise("9.3")
 def check_sparse_mean(sparse_mean):
     """Exercise 9.3: sparse_mean(comm, rows, values) → (rows, mean), only of rows that were touched."""
     return checked(lambda: _sparse(sparse_mean), label("ch9_sparse_passed"))
