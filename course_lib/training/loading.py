@@ -43,7 +43,7 @@ class Profile:
         return max(phase.stop for phase in self.phases)
 
     def share(self, kind):
-        """Of the time from the first to the last moment, in phases of this kind; all-reduces may overlap."""
+        """Of the time from the first to the last moment, in phases of this kind; they may overlap."""
         return sum(phase.seconds for phase in self.phases if phase.kind == kind) / self.seconds
 
 
