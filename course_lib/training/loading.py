@@ -19,7 +19,7 @@ REDUCE = "gloo:all_reduce"
 
 @dataclass(frozen=True)
 class Phase:
-    """What one rank did from start to stop, in seconds from the first step shown. kind: a phase, or REDUCE."""
+    """What one rank did from start to stop, in seconds of the steps shown. kind: a phase, or REDUCE."""
 
     kind: str
     start: float
