@@ -19,7 +19,11 @@ REDUCE = "gloo:all_reduce"
 
 @dataclass(frozen=True)
 class Phase:
+<<<<<<< HEAD
     """What one rank did from start to stop, seconds from the first step shown. kind: a phase, or REDUCE."""
+=======
+    """What one rank did from start to stop, in seconds of the steps shown. kind: a phase, or REDUCE."""
+>>>>>>> 2af50fd706c8d72dc867be92a4e8d3ef982947ee
 
     kind: str
     start: float
@@ -43,7 +47,7 @@ class Profile:
         return max(phase.stop for phase in self.phases)
 
     def share(self, kind):
-        """Of the time from the first to the last moment, in phases of this kind; all-reduces may overlap."""
+        """Of the time from the first to the last moment, in phases of this kind; they may overlap."""
         return sum(phase.seconds for phase in self.phases if phase.kind == kind) / self.seconds
 
 
