@@ -1310,13 +1310,13 @@ LABELS = {
     "ch11_held_alt": "Bytes of parameters, gradients and Adam's moments that each rank holds, against the "
     "number of ranks. {listed}.",
     # chapter 1
-    "class_at_work_source_alt": "Source: {ranks} students at desks in a ring. From a pile of its own each gets "
-    "pieces with handwritten digits on them; no piece is on two desks.",
-    "class_at_work_pipe_alt": "Pipe: after {time}, {flying} chunks of gradient travel on the {ranks} links of "
-    "the ring; beside each link stands how many bytes it has carried.",
-    "class_at_work_node_alt": "Node: the first step of worker {rank} on a line of time. It loads, runs forward "
-    "and backward, waits until the last gradient is ready and averaged, and only then updates. Below: the "
-    "all-reduces of its three buckets.",
+    "class_at_work_source_alt": "Source: {ranks} students at desks in a ring. From a pile of its own each "
+    "gets pieces with handwritten digits on them; no piece is on two desks.",
+    "class_at_work_pipe_alt": "Pipe: after {time}, {flying} chunks of gradient travel on the {ranks} links "
+    "of the ring; beside each link stands how many bytes it has carried.",
+    "class_at_work_node_alt": "Node: the first step of worker {rank} on a line of time. It loads, runs "
+    "forward and backward, waits until the last gradient is ready and averaged, and only then updates. "
+    "Below: the all-reduces of its three buckets.",
     "class_at_work_terminal_alt": "Terminal: {ranks} equal replicas, and below them the loss on digits that "
     "nobody has seen, from {first} at the start to {last} after {steps} steps.",
     "ch1_student": "student {rank}",
@@ -1350,26 +1350,29 @@ LABELS = {
     "ch1_arrow": "{start} to {stop}: {what}",
     "ch1_components_title": "Six parts of one worker; one of them talks to others",
     "ch1_components_alt": "The parts of one worker as boxes joined by arrows. {listed}. Only the backend is "
-    "joined to other workers, by chunks in both directions. Colours tell the player's mode that shows a part.",
+    "joined to other workers, by chunks in both directions. Colours tell the player's mode that shows a "
+    "part.",
     "ch1_node": "node {node}",
     "ch1_rank": "rank {rank}",
     "ch1_local": "local {local}",
     "ch1_gpu": "GPU {local}",
     "ch1_machines_title": "{nodes} nodes with {per_node} GPUs each: {ranks} processes",
-    "ch1_machines_alt": "{nodes} machines, called nodes, with {per_node} GPUs each, and a process for each GPU. "
-    "Ranks count through all {ranks} processes, local ranks start again on each node: rank {last} is on node "
-    "{node} and has local rank {local}.",
+    "ch1_machines_alt": "{nodes} machines, called nodes, with {per_node} GPUs each, and a process for each "
+    "GPU. Ranks count through all {ranks} processes, local ranks start again on each node: rank {last} is "
+    "on node {node} and has local rank {local}.",
     "ch1_link_passed": "1, 2, 3, 4 and 7 workers, gradients from 1 kB to 14 GB",
     "ch1_link_case": "{workers}, a gradient of {gradient} bytes",
     "ch1_link_wrong": "the function says {value} bytes. {why}",
     "ch1_link_alone": "A class of one has nobody to send to: 0 bytes",
     "ch1_link_whole_gradient": "That is the gradient once. How many chunks pass, and how large is each?",
     "ch1_link_one_chunk": "That is one chunk, a single passing. There are 2(K − 1), here {turns}",
-    "ch1_link_one_trip": "That is half: chunks go round once to be added up, and once more to hand out the sums",
+    "ch1_link_one_trip": "That is half: chunks go round once to be added up, and once more to hand out the "
+    "sums",
     "ch1_link_twice_around": "That is 2 gradients. A chunk crosses all links but one, twice: K − 1, not K",
-    "ch1_link_whole_each_time": "Each passing carries one chunk, a K-th of the gradient, not all of it. (Or did "
-    "you add up all {ranks} links? One is asked)",
-    "ch1_link_one_trip_whole": "Each passing carries one chunk, a K-th of the gradient; and there are 2(K − 1)",
+    "ch1_link_whole_each_time": "Each passing carries one chunk, a K-th of the gradient, not all of it. (Or "
+    "did you add up all {ranks} links? One is asked)",
+    "ch1_link_one_trip_whole": "Each passing carries one chunk, a K-th of the gradient; and there are 2(K − "
+    "1)",
     "ch1_link_unknown": "{turns} chunks cross the link, each a K-th of the gradient",
     "ch1_waits_passed": "1, 2, 3, 4 and 7 students, with one last, two last, and all alone",
     "ch1_waits_case": "ready at {ready}",
@@ -1390,7 +1393,8 @@ LABELS = {
     "ch1_place_fraction": "A node has a whole number: divide with //",
     "ch1_place_swapped": "The other way round: first the node, then the local rank",
     "ch1_place_local_is_rank": "Local ranks start again at 0 on each node",
-    "ch1_place_one_by_one": "That deals ranks out to the nodes one by one. A node is filled first, then the next",
+    "ch1_place_one_by_one": "That deals ranks out to the nodes one by one. A node is filled first, then the "
+    "next",
     "ch1_place_from_one": "Nodes and local ranks are numbered from 0",
     "ch1_place_node_from_one": "Nodes are numbered from 0",
     "ch1_place_local_from_one": "Local ranks are numbered from 0",

@@ -16,6 +16,7 @@ READY = {  # milliseconds, a student each
     7: (30, 30, 80, 45, 80, 31.5, 60),
 }
 PLACES = ((8, 4), (4, 1), (6, 6), (14, 7), (6, 2), (9, 3))  # ranks, of them on each node
+TELLING = 6  # the rank tried first, where no two slips give the same
 
 
 @exercise("1.1")
@@ -71,7 +72,7 @@ def _wrong_bytes(value, gradient, ranks):
 def _waits(waits):
     for ready in sorted(READY.values(), key=lambda ready: (len(ready) != 4, len(ready))):
         case = label("ch1_waits_case", ready=_listed(ready))
-        run = run_attempt(case, lambda _, ready=ready: _on_a_list(case, waits, ready), 1)
+        run = run_attempt(case, lambda _, c=case, ready=ready: _on_a_list(c, waits, ready), 1)
         value = _numbers(case, run.values[0])
         right = np.max(ready) - np.array(ready)
         wanted = value.shape == right.shape
@@ -105,7 +106,7 @@ def _wrong_waits(value, ready):
 
 def _place(place):
     for ranks, per_node in PLACES:
-        for rank in range(ranks):
+        for rank in sorted(range(ranks), key=lambda rank: rank != TELLING):
             case = label("ch1_place_case", rank=rank, per_node=per_node)
             run = run_attempt(case, lambda _, r=rank, n=per_node: place(r, n), 1)
             value = _numbers(case, run.values[0])

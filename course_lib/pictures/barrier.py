@@ -95,8 +95,7 @@ def step_shares(stories):
         axes.set_title(label("ch1_shares_title", name=name, share=share))
         figure.legend(loc="outside lower center", ncols=4, fontsize=9)
         listed = "; ".join(
-            f"{name}: "
-            + ", ".join(f"{label(f'ch1_part_{key}')} {seconds_text(parts[key])}" for key in PARTS)
+            f"{name}: " + ", ".join(f"{label(f'ch1_part_{key}')} {seconds_text(parts[key])}" for key in PARTS)
             for name, parts in means.items()
         )
         return Picture(figure, label("ch1_shares_alt", listed=listed))

@@ -42,7 +42,9 @@ def one_view(story, mode, worker=0):
         if mode == "node":
             _node(axes, story, worker)
         else:
-            draw, now = {"source": (_source, early), "pipe": (_pipe, middle), "terminal": (_terminal, late)}[mode]
+            draw, now = {"source": (_source, early), "pipe": (_pipe, middle), "terminal": (_terminal, late)}[
+                mode
+            ]
             draw(axes, story, now)
             axes.set_anchor("C")
         return Picture(figure, label(f"class_at_work_{mode}_alt", **_words(story, middle), rank=worker))

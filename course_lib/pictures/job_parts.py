@@ -47,7 +47,9 @@ def component_map():
             found = label("ch1_chapters", first=chapters[0], second=chapters[1])
             axes.text(x, y - 0.24, found, ha="center", va="center", fontsize=9)
         for start, stop, what in ARROWS:
-            _arrow(axes, _centre(COMPONENTS[start][0]), _centre(COMPONENTS[stop][0]), label(f"ch1_goes_{what}"))
+            _arrow(
+                axes, _centre(COMPONENTS[start][0]), _centre(COMPONENTS[stop][0]), label(f"ch1_goes_{what}")
+            )
         x, y = _centre(COMPONENTS["backend"][0])
         _line(axes, (x, y - HIGH / 2), (x, y - HIGH / 2 - 0.75), "<->")
         axes.text(x + 0.15, y - HIGH / 2 - 0.42, label("ch1_goes_others"), va="center", fontsize=9)
@@ -104,7 +106,11 @@ def machines(nodes=2, per_node=4):
         figure.set_size_inches(7.6, 3.0)
         for node in range(nodes):
             corner = (node * (per_node + 0.6) - 0.55, -0.85)
-            look = {"boxstyle": "round,pad=0,rounding_size=0.12", "facecolor": "#F4F4F4", "edgecolor": "#444444"}
+            look = {
+                "boxstyle": "round,pad=0,rounding_size=0.12",
+                "facecolor": "#F4F4F4",
+                "edgecolor": "#444444",
+            }
             axes.add_artist(FancyBboxPatch(corner, per_node + 0.1, 2.3, **look))
             axes.text(corner[0] + 0.12, 1.22, label("ch1_node", node=node), va="center", weight="bold")
             for local in range(per_node):
@@ -115,7 +121,9 @@ def machines(nodes=2, per_node=4):
         axes.set_title(label("ch1_machines_title", nodes=nodes, per_node=per_node, ranks=ranks))
         last = ranks - 1
         words = {"nodes": nodes, "per_node": per_node, "ranks": ranks, "last": last}
-        return Picture(figure, label("ch1_machines_alt", node=last // per_node, local=last % per_node, **words))
+        return Picture(
+            figure, label("ch1_machines_alt", node=last // per_node, local=last % per_node, **words)
+        )
 
 
 def _process(axes, x, rank, local):
