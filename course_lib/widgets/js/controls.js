@@ -67,12 +67,12 @@ export function traitSlider(model, name, options) {
   return slider(() => model.get(name), value => assign(model, { [name]: value }), options);
 }
 
-// A drop-down list; options are [value, text].
-export function select(model, name, label, options) {
+// A drop-down list; options are [value, text]. read: the trait's value from the text that the list has.
+export function select(model, name, label, options, read = text => text) {
   const entries = options.map(([value, text]) => html("option", { value }, text));
-  const list = html("select", { onchange: () => assign(model, { [name]: list.value }) }, ...entries);
+  const list = html("select", { onchange: () => assign(model, { [name]: read(list.value) }) }, ...entries);
   const node = html("label", { class: "course-select" }, html("span", {}, label), list);
-  return { node, update: () => { list.value = model.get(name); } };
+  return { node, list, update: () => { list.value = model.get(name); } };
 }
 
 // Radio buttons; options are [value, text].

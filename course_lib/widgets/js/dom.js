@@ -26,6 +26,22 @@ export function root(el, ...children) {
   el.append(html("div", { class: "course-root", onkeydown: keep }, ...children));
 }
 
+// Write an attribute, the "text", or a style ("display", "fill", "stroke", "opacity"), only where it differs from
+// what was put there before: most of a picture stays as it is from one frame to the next.
+const STYLES = new Set(["display", "fill", "stroke", "opacity"]), written = new WeakMap();
+
+export function put(node, name, value) {
+  if (!written.has(node)) written.set(node, {});
+  const before = written.get(node);
+  if (before[name] === value) return;
+  before[name] = value;
+  if (name === "text") node.textContent = value;
+  else if (STYLES.has(name)) node.style[name] = value;
+  else node.setAttribute(name, value);
+}
+
+export const show = (node, shown) => put(node, "display", shown ? "" : "none");
+
 // Text that is written only when it differs, so that a screen reader speaks once.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -4,14 +4,23 @@ import { html, root, say } from "./dom.js";
 import { assign, button } from "./controls.js";
 import { fill } from "./text.js";
 
-const SPEEDS = [0.25, 0.5, 1, 2, 4];
+const SPEEDS = [0.25, 0.5, 1, 2, 4], MOST_COSTS = 2000;
 
 // draw(frame, time): time in seconds of the run, between this frame's and the next one's while playing.
-export function player({ model, el, stage, draw }) {
-  const labels = model.get("labels"), times = model.get("times"), pace = model.get("pace");
-  const texts = model.get("texts"), last = times.length - 1;
+// textOf(frame): a frame in words. below: a node under the player's row. Nothing moves while it cannot be seen.
+// Returns how to end it; el.frameCosts holds the milliseconds of script that the last frames took.
+export function player({ model, el, stage, draw, textOf = frame => model.get("texts")[frame], below = "" }) {
+  const labels = model.get("labels");
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)");
-  let position = pace[model.get("frame")], before, handle, ours = false;
+  let times, pace, last, before, handle, ours = false, seen = true;
+  reread();
+  let position = pace[model.get("frame")];
+  el.frameCosts = [];
+
+  function reread() {
+    [times, pace] = [model.get("times"), model.get("pace")];
+    last = times.length - 1;
+  }
 
   const go = frame => assign(model, { frame: Math.min(last, Math.max(0, frame)), playing: false });
   const step = by => go(model.get("frame") + by);
@@ -47,7 +56,8 @@ export function player({ model, el, stage, draw }) {
   }
 
   function tick(now) {
-    if (!el.isConnected || !model.get("playing")) return;
+    if (!el.isConnected || !model.get("playing") || !seen) return;
+    const begun = performance.now();
     position += (now - (before ?? now)) / 1000 * model.get("speed");
     before = now;
     const frame = frameAt(position);
@@ -58,26 +68,39 @@ export function player({ model, el, stage, draw }) {
     } else if (!calm.matches) {
       draw(frame, timeAt(frame));
     }
+    if (el.frameCosts.push(performance.now() - begun) > MOST_COSTS) el.frameCosts.shift();
     if (model.get("playing")) handle = requestAnimationFrame(tick);
   }
 
+  function start() {
+    cancelAnimationFrame(handle);
+    before = undefined;
+    handle = requestAnimationFrame(tick);
+  }
+
+  // Out of sight it stands still, and goes on from there; a hidden tab gets no animation frames anyway.
+  const sight = new IntersectionObserver(entries => {
+    seen = entries.at(-1).isIntersecting;
+    if (seen && model.get("playing")) start();
+  });
+  const onShow = () => { before = undefined; };
+
   function update() {
-    const frame = model.get("frame"), playing = model.get("playing");
+    reread();
+    const frame = Math.min(last, model.get("frame")), playing = model.get("playing");
     if (!ours) position = pace[frame];
-    if (playing && !ours) {
-      cancelAnimationFrame(handle);
-      before = undefined;
-      handle = requestAnimationFrame(tick);
-    }
+    if (playing && !ours) start();
+    scrub.max = last;
     say(play, playing ? `❚❚ ${labels.player_pause}` : `▶ ${labels.player_play}`);
     scrub.value = frame;
-    scrub.setAttribute("aria-valuetext", texts[frame]);
+    const words = textOf(frame);
+    scrub.setAttribute("aria-valuetext", words);
     speed.value = model.get("speed");
     first.disabled = back.disabled = frame === 0;
     next.disabled = frame === last;
     say(count, fill(labels.player_count, { frame, last }));
     status.setAttribute("aria-live", playing ? "off" : "polite"); // while playing, a voice could not keep up
-    say(status, texts[frame]);
+    say(status, words);
     draw(frame, playing ? timeAt(frame) : times[frame]);
   }
 
@@ -85,11 +108,15 @@ export function player({ model, el, stage, draw }) {
     html("div", { class: "course-player" }, first, back, play, next,
          html("div", { class: "course-scrub" }, scrub, count),
          html("label", {}, labels.player_speed, speed)),
-    status);
+    status, below);
   model.on("change", update);
+  document.addEventListener("visibilitychange", onShow);
+  sight.observe(el);
   update();
   return () => {
     model.off("change", update);
+    document.removeEventListener("visibilitychange", onShow);
+    sight.disconnect();
     cancelAnimationFrame(handle);
   };
 }
