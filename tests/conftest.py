@@ -1,7 +1,12 @@
+import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from course_lib.widgets.page import script
 
 # The notebooks' build and rules are scripts beside the sources, not part of the library.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks" / "source"))
@@ -12,3 +17,19 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
+@pytest.fixture(scope="session")
+def node():
+    """ask(module, expression): what the expression is in JavaScript behind the widget's module, as JSON."""
+    path = shutil.which("node")
+    if not path:
+        pytest.skip("Node.js is not installed; the browser tests compare the same numbers")
+
+    def ask(module, expression):
+        code = f"{script(module)}\nconsole.log(JSON.stringify({expression}))"
+        done = subprocess.run([path, "--input-type=module", "-"], input=code, capture_output=True, text=True)
+        assert not done.returncode, done.stderr
+        return json.loads(done.stdout)
+
+    return ask

@@ -4,7 +4,6 @@ import json
 import math
 import random
 import re
-import shutil
 import subprocess
 import sys
 
@@ -18,14 +17,31 @@ from course_lib.pictures import wording
 from course_lib.planner import GPUS, MODELS, OPTIMISERS, RECOMPUTE, STRATEGIES, transformer
 from course_lib.planner import PRECISIONS as PRECISIONS_OF_A_PLAN
 from course_lib.predict import compare, predict
-from course_lib.widgets import amdahl, planner, ring_player, ring_time, sync_async, timeline_player
+from course_lib.widgets import (
+    amdahl,
+    planner,
+    ring_player,
+    ring_time,
+    step_player,
+    sync_async,
+    timeline_player,
+)
 from course_lib.widgets.page import SOURCES, script, style_sheet
 from course_lib.widgets.presets import LINKS, PRECISIONS
 from course_lib.widgets.ring_player import Ring
 from course_lib.widgets.timeline_player import frames, state_at
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-SCRIPTS = ("amdahl", "planner", "ring_time", "timeline_player", "ring_player", "prediction", "sync_async")
+SCRIPTS = (
+    "amdahl",
+    "planner",
+    "ring_time",
+    "timeline_player",
+    "ring_player",
+    "prediction",
+    "step_player",
+    "sync_async",
+)
 
 
 def worker(comm):
@@ -44,7 +60,15 @@ def run():
 
 @pytest.mark.parametrize(
     "make",
-    [amdahl, planner, ring_time, ring_player, sync_async, lambda: timeline_player(simulate(worker, 3))],
+    [
+        amdahl,
+        planner,
+        ring_time,
+        ring_player,
+        step_player,
+        sync_async,
+        lambda: timeline_player(simulate(worker, 3)),
+    ],
 )
 def test_one_bundle_has_view_picture_and_numbers(make):
     widget = make()
@@ -285,6 +309,12 @@ def test_plans_are_pinned():
             for name in ("gpu", "link", "strategy", "precision", "optimiser", "recompute")
         ),
         *((planner, "pins", bad) for bad in ([{"model": "7B"}], 3)),
+        *((step_player, "ranks", bad) for bad in (1, 9, 2.5)),
+        *((step_player, "width", bad) for bad in (8, 33, "32")),
+        *((step_player, "bandwidth", bad) for bad in (0, 1e9, math.nan)),
+        *((step_player, "slow", bad) for bad in (-2, 8, None)),
+        *((step_player, "mode", bad) for bad in ("pipes", 0)),
+        *((step_player, "frame", bad) for bad in (-1, 10**4)),
         *((ring_player, "frame", bad) for bad in (-1, 7, 1.5)),
         *((ring_player, "speed", bad) for bad in (0, 3, "fast")),
         *((lambda: predict("1", "abc"), "guess", bad) for bad in ("d", "", 1, "ab")),
@@ -314,6 +344,9 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, name, bad):
         (lambda: sync_async("magic"), "preset"),
         (lambda: planner("7B", layers=3), "model"),
         (lambda: planner(strategy="zero4"), "strategy"),
+        (lambda: step_player("magic"), "preset"),
+        (lambda: step_player(ranks=9), "ranks"),
+        (lambda: step_player(frame=10**4), "frame"),
         (lambda: ring_player(1), "ranks"),
         (lambda: ring_player(9), "ranks"),
         (lambda: ring_player(arrays=[[1, 2], [1]]), "arrays"),
@@ -468,21 +501,6 @@ def test_a_show_of_hands():
 
 
 # --- what the browser gets
-
-
-@pytest.fixture(scope="module")
-def node():
-    path = shutil.which("node")
-    if not path:
-        pytest.skip("Node.js is not installed; the browser tests compare the same numbers")
-
-    def ask(module, expression):
-        code = f"{script(module)}\nconsole.log(JSON.stringify({expression}))"
-        done = subprocess.run([path, "--input-type=module", "-"], input=code, capture_output=True, text=True)
-        assert not done.returncode, done.stderr
-        return json.loads(done.stdout)
-
-    return ask
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-BENCHMARKS = ("launch_latency", "ring_speed", "simulator_speed", "widget_latency")
+BENCHMARKS = ("launch_latency", "ring_speed", "simulator_speed", "widget_latency", "step_player_frames")
 RECORDING = ROOT / "data" / "recorded" / "benchmarks.json"
 
 
