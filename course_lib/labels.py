@@ -932,7 +932,7 @@ LABELS = {
     "step_player_chunks": "{received} of {whole} chunks",
     "step_player_mean": "mean of all ✓",
     "step_player_title_terminal": "Terminal: one model, in every hand",
-    "step_player_all_equal": "All {ranks} replicas are equal, bit by bit.",
+    "step_player_all_equal": "All {ranks} replicas are equal.",
     "step_player_updated": "{updated} of {ranks} have updated.",
     "step_player_loss": "loss on 261 digits that nobody has seen (nats)",
     "step_player_steps": "steps done",

@@ -5,6 +5,7 @@ import json
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from course_lib.step_story.model import LAYERS, Network, layer_bytes
 from course_lib.step_story.tables import moments, pace, tables
 from course_lib.step_story.worker import Diary
 from course_lib.widgets import step_player
-from course_lib.widgets.step_player import in_words
+from course_lib.widgets.step_player import MODES, in_words
 
 CALLS = 4 + 1 + LAYERS + 1  # of compute in a step: pieces, forward, layers, update
 
@@ -288,6 +289,36 @@ def test_the_browser_says_what_python_says(stories, node):
     )
     assert got == [in_words(widget.story, state(widget.story, time)) for time in times]
     assert any("waits for 2" in text for text in got)
+
+
+FAKE_PAGE = (Path(__file__).parent / "fake_page.js").read_text(encoding="utf-8")
+DRAWN = """((values, modes) => {
+    %s
+    const model = fakeModel(values), el = document.createElement("div"), wrong = [];
+    const end = render({ model, el });
+    let drawn = 0;
+    for (const mode of modes) {
+        model.set({ mode });
+        for (let frame = 0; frame < values.times.length; frame++, drawn++) {
+            model.set({ frame });
+            if (frame %% 10 === 0) wrong.push(...el.wrong());
+        }
+    }
+    end();
+    const tokens = [...el.all()].filter(node => node.attributes.class === "course-chunk").length;
+    return { wrong, drawn, tokens };
+})"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_frame_can_be_drawn(stories, name, node):
+    widget = step_player(name) if name in PRESETS else step_player(story=stories[name])
+    names = ("labels", "initial", "tables", "times", "pace", "presets", "widths", "sizes", "given", "speed")
+    values = {each: getattr(widget, each) for each in (*names, *widget.stateful)}
+    got = node("step_player", f"{DRAWN % FAKE_PAGE}({json.dumps(values)}, {json.dumps(MODES)})")
+    assert got["wrong"] == [] and got["drawn"] == 4 * len(widget.times)
+    most = max(len(state(widget.story, time).flying) for time in widget.times)
+    assert most <= got["tokens"] <= len(widget.story.chunks)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,8 +3,8 @@
     python tests/bench/step_player_frames.py
 
 Plays each mode with 8 workers for some seconds and prints how many frames there were, and within how many
-milliseconds half and 95 % of them were drawn; then how long Python takes to tell another story. Fails if a frame
-takes longer than its limit, or another story longer than its.
+milliseconds half and 95 % of them were drawn; then how long Python takes to tell another story. Fails if a
+frame takes longer than its limit, or another story longer than its.
 """
 
 import statistics

@@ -109,7 +109,7 @@ function controls(model, labels) {
 }
 
 // As widgets/step_player.py says it.
-export function inWords(labels, story, state) {
+function inWords(labels, story, state) {
   const groups = new Map();
   state.doing.forEach(([kind, , part], rank) => {
     const words = doingText(labels, kind, part, state.late[rank]);
