@@ -72,7 +72,7 @@ def test_who_works_and_who_waits(stories, name):
                 assert (doing.kind, doing.step) == (kinds[within[0] % CALLS], within[0] // CALLS)
             else:  # waiting, done, or in a moment between two calls, which a real rank needs
                 before = sum(stop <= time for _, stop in calls)
-                between = kinds[before % CALLS - 1] if name == "real" else None
+                between = kinds[max(1, before) % CALLS - 1] if name == "real" else None
                 assert doing.kind in ("wait", "done", between)
                 assert (doing.kind == "done") <= (before == len(calls))
                 if before % CALLS == CALLS - 1 and name != "real":
