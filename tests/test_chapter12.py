@@ -53,6 +53,7 @@ def forgets_to_return(*arguments):
     [
         (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / k / (b / 8)), "bytes a second already"),
         (lambda p, w, k, b, a: ring(p, w, k, b, a) / 2, "one phase of two"),
+        (lambda p, w, k, b, a: 1e3 * ring(p, w, k, b, a), "those are milliseconds"),
         (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / b), "sends a chunk"),
         (lambda p, w, k, b, a: ring(p, 1, k, b, a), "M is bytes"),
         (lambda p, w, k, b, a: ring(p, w, k, b, 0), "a latency for each"),
@@ -109,7 +110,14 @@ def test_least_ranks_accepts(right):
         (lambda p, stage, m: None, "enough GPUs: 1|Not attempted"),
         (
             lambda p, stage, m: STAGES[stage][1] * p / (m - STAGES[stage][0] * p),
-            "it raised ZeroDivisionError|whole",
+            "it raised ZeroDivisionError; nothing is cut here, and nothing is left",
+        ),
+        (lambda p, stage, m: least(p, stage, m) if least(p, stage, 0.999 * m) else None, "it fits exactly"),
+        (
+            lambda p, stage, m: (
+                1 if stage == 0 else math.ceil(STAGES[stage][1] * p / (m - STAGES[stage][0] * p))
+            ),
+            "what is not cut",
         ),
     ],
 )
@@ -157,6 +165,10 @@ def test_wire_saving_accepts(right):
         (
             lambda s, k, c: 1 - s / (2 * (k - 1) / k) * (k - 1),
             "it raised ZeroDivisionError; one worker sends",
+        ),
+        (
+            lambda s, k, c: 1 - s * (k - 1) if c == "all_gather" and k > 1 else saving(s, k, c),
+            "a plain ring sends",
         ),
         (lambda s, k, c: saving(s, k, "ring" if c == "all-gather" else c) * 2, "it returned"),
         (lambda s, k, c: print(end=""), "is a return missing?"),

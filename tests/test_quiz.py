@@ -156,15 +156,15 @@ def zero2():
 
 COMPUTED = {
     "N1": lambda: laws.amdahl_speedup(0.92, 64),
-    "N2": lambda: laws.best_ranks(2.0, 400e6, 2.5e9, 20e-6),
-    "N3": gap,
-    "N4": weighted,
-    "N5": lambda: 1e3 * laws.ring_time(4 * 350e6, 16, 25e9 / 8, 30e-6),
-    "N6": lambda: laws.staleness_limit(3) / 20,
-    "N7": lambda: 100 * laws.expected_backup(8, 2),
-    "N8": lambda: laws.scaled_learning_rate(0.1, 256, 32 * 48 * 4),
-    "N9": lambda: 100 * laws.wire_saving(0.05 * 8 / 4, 16, "all_gather"),
-    "N10": zero2,
+    "N7": lambda: laws.best_ranks(2.0, 400e6, 2.5e9, 20e-6),
+    "N2": gap,
+    "N3": weighted,
+    "N4": lambda: 1e3 * laws.ring_time(4 * 350e6, 16, 25e9 / 8, 30e-6),
+    "N8": lambda: laws.staleness_limit(3) / 20,
+    "N9": lambda: 100 * laws.expected_backup(8, 2),
+    "N5": lambda: laws.scaled_learning_rate(0.1, 256, 32 * 48 * 4),
+    "N10": lambda: 100 * laws.wire_saving(0.05 * 8 / 4, 16, "all_gather"),
+    "N6": zero2,
 }
 
 
@@ -192,34 +192,43 @@ def test_a_slip_is_wrong_and_explained(asked):
 def test_slips_are_what_they_say():
     wrong = {id: [value for value, _ in question(id).slips] for id in COMPUTED}
     assert wrong["N1"][:2] == pytest.approx([laws.amdahl_limit(0.92), laws.gustafson_speedup(0.92, 64)])
-    assert wrong["N6"][2] == pytest.approx(laws.staleness_limit(2) / 20)
-    assert wrong["N7"][:2] == pytest.approx([100 * laws.expected_slowest(k) for k in (8, 10)])
-    assert wrong["N8"][1] == pytest.approx(laws.square_root_learning_rate(0.1, 256, 6144))
+    assert wrong["N8"][2] == pytest.approx(laws.staleness_limit(2) / 20)
+    assert wrong["N9"][:2] == pytest.approx([100 * laws.expected_slowest(k) for k in (8, 10)])
+    assert wrong["N9"][3] == 175  # chapter 6's prediction 6.12 comes out as 1.75 means
+    assert wrong["N4"][-1] == pytest.approx(1e3 * 2 * 4 * 350e6 / (25e9 / 8))
+    assert wrong["N5"][1] == pytest.approx(laws.square_root_learning_rate(0.1, 256, 6144))
 
 
 @pytest.mark.parametrize(
     ("id", "given"),
     [
-        ("N5", "0.8409 s"),
-        ("N5", "840,9 ms"),
-        ("N5", "8.409e5 us"),
-        ("N10", "37375 MB"),
-        ("N10", "37.4 gb"),
-        ("N10", "299 Gbit"),
-        ("N9", "20 percent"),
-        ("N2", "205 GPUs"),
+        ("N4", "0.8409 s"),
+        ("N4", "840,9 ms"),
+        ("N4", "8.409e5 us"),
+        ("N6", "37375 MB"),
+        ("N6", "37.4 gb"),
+        ("N6", "299 Gbit"),
+        ("N10", "20 percent"),
+        ("N7", "205 GPUs"),
         ("N1", "10.6×"),
-        ("N7", "１４３ｍｓ"),
-        ("N7", "1.43×10²"),
-        ("N7", "2.383e-3 min"),
-        ("N8", "12/5"),
-        ("N8", Fraction(12, 5)),
-        ("N8", Decimal("2.4")),
-        ("N8", np.float32(2.4)),
-        ("N2", np.int64(205)),
-        ("N2", " ≈ 205. "),
-        ("N9", "+20"),
-        ("N7", "٢٠٠ − 57"),
+        ("N9", "１４３ｍｓ"),
+        ("N9", "1.43×10²"),
+        ("N9", "2.383e-3 min"),
+        ("N5", "12/5"),
+        ("N5", Fraction(12, 5)),
+        ("N5", Decimal("2.4")),
+        ("N5", np.float32(2.4)),
+        ("N7", np.int64(205)),
+        ("N7", " ≈ 205. "),
+        ("N10", "+20"),
+        ("N3", "2,750"),
+        ("N6", "37,375"),
+        ("N6", "37,375 MB"),
+        ("N6", "37"),
+        ("N1", "10,596"),
+        ("N9", "142,897 ms"),
+        ("N5", "2,400"),
+        ("N9", "٢٠٠ − 57"),
     ],
 )
 def test_a_number_in_other_clothes(id, given):
@@ -255,6 +264,16 @@ def test_marks_of_many_countries(text, value):
     from course_lib.quiz.reading import read_number
 
     assert read_number(text, "") == pytest.approx(value)
+
+
+def test_a_comma_has_two_readings():
+    from course_lib.quiz.reading import read_numbers
+
+    assert read_numbers("2,750", "") == (2750, 2.75) and read_numbers("2,75", "") == (2.75,)
+    assert read_numbers("1,500/1,250", "") == (1.2,) and read_numbers("1,500 s", "ms") == (1.5e6, 1500)
+    wrong = grade(question("N3"), "3,500")  # a slip in one of the two
+    assert not wrong.correct and wrong.given == 3.5 and "mean of the means" in wrong.feedback
+    assert grade(question("N3"), "9,999").given == 9999
 
 
 ABSURD = [
@@ -356,7 +375,8 @@ def test_every_other_choice_is_graded_by_the_rules(asked):
 
 @pytest.mark.parametrize(
     "given",
-    ["a,b", "A、B", "Ａ　Ｂ", "(A) (B)", "A+B", "B/A", "АВ", "A和B", ["A", "b"], {"A,B"}, "AAB", "[A][B]"],
+    ["a,b", "A、B", "Ａ　Ｂ", "(A) (B)", "A+B", "B/A", "АВ", "ав", "αβ", "A和B", ["A", "b"], {"A,B"}, "AAB"]
+    + ["[A][B]"],
 )
 def test_letters_in_other_clothes(given):
     assert grade(question("Q7"), given).points == 0.5
@@ -368,6 +388,18 @@ def test_what_is_no_option_is_named(given):
     assert not graded.understood and "none of the options A, B, C, D" in graded.feedback
 
 
+@pytest.mark.parametrize("given", ["A-D", "a – d", "A—D", "A..D", "A…D", "A~D", "A-B, D"])
+def test_a_range_is_asked_for_again(given):
+    graded = grade(question("Q7"), given)
+    assert not graded.understood and "not a range" in graded.feedback
+
+
+def test_a_hint_about_units_fits_the_question():
+    assert "Give a number in GB, or without a unit. Nothing" in grade(question("N6"), "5 parsecs").feedback
+    assert "Give a number without a unit. Nothing" in grade(question("N3"), "5 parsecs").feedback
+    assert "give a number without a unit. Nothing" in grade(question("N3"), "5 ms").feedback
+
+
 # --- open questions
 
 
@@ -377,10 +409,12 @@ def test_an_open_question_is_marked_by_its_guide(asked):
     everything = grade(asked, list(range(1, count + 1)))
     assert everything.correct and everything.points == 1 and everything.explanation == (asked.model,)
     worth = asked.guide[0][1] / sum(each for _, each in asked.guide)
-    for given in ({1}, [1], "1", "1.", (np.int64(1),)):
+    for given in ({1}, [1], "1", "1.", (np.int64(1),), 1, np.int64(1)):
         assert grade(asked, given).points == pytest.approx(worth) and not grade(asked, given).correct
     for given in ({0}, {count + 1}, "I would measure first", {"a"}, {1.5}):
         assert not grade(asked, given).understood and f"1 to {count}" in grade(asked, given).feedback
+    for given in ("1-3", "1 – 3", "1..3"):
+        assert not grade(asked, given).understood and "not a range" in grade(asked, given).feedback
 
 
 # --- the score
@@ -392,6 +426,12 @@ def test_the_score_says_what_to_read_again():
     assert "Points: 1.5. Answered: 3 of 4" in repr(score)
     assert "(05_allreduce.ipynb#Be-rank-2)" in score._repr_markdown_()
     assert "No answers yet" in repr(mark({}))
+
+
+def test_an_open_answer_that_counts_as_right_is_not_read_again():
+    score = mark({"O1": "1, 2, 3, 5", "O2": "1"})
+    assert score.grades["O1"].points == 0.8 and [each.question.id for each in score.again] == ["O2"]
+    assert "1 right, 1 with some points, 0 with none" in reread_map(QUESTIONS, score).alt
 
 
 def test_the_law_of_guessing():
@@ -407,7 +447,7 @@ def test_the_law_of_guessing():
 def test_the_maps():
     assert "chapter 6, 6" in question_map(QUESTIONS).alt
     picture = reread_map(QUESTIONS, mark({"Q1": "B", "Q7": "A", "N1": 12.5}))
-    assert "1 with all points, 1 with some, 1 with none, 20 not answered" in picture.alt
+    assert "1 right, 1 with some points, 1 with none, 20 not answered" in picture.alt
     assert picture.numbers[0].startswith("To read again: chapters 2, 5")
     assert reread_map(QUESTIONS, mark({"Q1": "B"})).numbers[0].startswith("Nothing to read again")
 
@@ -447,7 +487,7 @@ def test_the_first_answer_that_can_be_read_counts():
     assert not widget.submit("Q1", "C").correct
     assert widget.submit("Q1", "B") is widget.grades["Q1"] and not widget.grades["Q1"].correct
     assert widget.hints == {} and widget.results["Q1"]["right"] == ["B"]
-    assert widget.results["Q1"]["given"] == ["C"] and grade(question("N5"), "0.5 s").given == 500
+    assert widget.results["Q1"]["given"] == ["C"] and grade(question("N4"), "0.5 s").given == 500
     widget.submit("Q7", ["A", "B"])
     assert widget.points == "Points: 0.5. Answered: 2 of 10" and widget.score().points == 0.5
     widget.reset()
@@ -514,4 +554,4 @@ def test_the_rules_on_the_page_are_those_that_grade():
     points = {given: grade(even, given).points for given in ("A", "C", "AC", "AB", "ABC", "ABCD", "B", "BD")}
     assert points == {"A": 0.5, "C": 0.5, "AC": 1, "AB": 0, "ABC": 0, "ABCD": 0, "B": 0, "BD": 0}
     assert grade(minute, "1.5 min").correct and "Half a minute" in grade(minute, 150).feedback
-    assert {each.tolerance for each in NUMBERS} <= {0.005, 0.01, 0.02}  # as the page says
+    assert {each.tolerance for each in NUMBERS} <= {0.005, 0.01, 0.015, 0.02}  # as the page says

@@ -44,6 +44,7 @@ def _ring_seconds(ring_seconds):
             looks = {
                 "ch12_ring_bits": laws.ring_time(m, ranks, b / 8, latency),
                 "ch12_ring_phase": laws.ring_time(m, ranks, b, latency) / 2,
+                "ch12_ring_ms": 1e3 * laws.ring_time(m, ranks, b, latency),
                 "ch12_ring_whole": 2 * (ranks - 1) * (latency + m / b),
                 "ch12_ring_width": laws.ring_time(parameters, ranks, b, latency),
                 "ch12_ring_latency": laws.ring_time(m, ranks, b),
@@ -75,12 +76,14 @@ def _expect_ranks(least_ranks, parameters, stage, memory):
     case = label("ch12_fit_case", parameters=parameters, stage=stage, memory=memory)
     whole, cut = (each * parameters for each in STAGES[stage])
     never = memory < whole or (memory == whole and cut > 0)
-    got = ask(case, least_ranks, parameters, stage, memory)
+    nothing_left = label("ch12_fit_full" if cut else "ch12_fit_nothing") if memory == whole else ""
+    got = ask(case, least_ranks, parameters, stage, memory, hint=nothing_left)
     if never:
         expect(got is None, case, label("ch12_fit_never", got=got, rest=whole))
         return
     wanted = max(1, math.ceil(cut / (memory - whole) - 1e-9)) if cut else 1
-    expect(got is not None, case, label("ch12_fit_none", ranks=wanted))
+    exactly = math.isclose(whole + cut / wanted, memory)
+    expect(got is not None, case, label("ch12_fit_exactly" if exactly else "ch12_fit_none", ranks=wanted))
     expect_number(case, got)
     good = math.isfinite(got) and got >= 1 and got == int(got)
     expect(good, case, label("ch12_fit_whole", got=got))
@@ -95,23 +98,24 @@ def _saving(saving):
             for collective in ("ring", "all_gather"):
                 case = label("ch12_wire_case", share=share, workers=workers(ranks), collective=collective)
                 wanted = laws.wire_saving(share, ranks, collective) if ranks > 1 else 0.0
+                arrays = 2 * (ranks - 1) / ranks if collective == "ring" else ranks - 1
                 looks = {
-                    "ch12_wire_one": wanted if ranks > 1 else 1 - share,
+                    "ch12_wire_ring": 1 - share * arrays,
                     "ch12_wire_sent": 1 - wanted,
-                    "ch12_wire_clipped": 0.0,
+                    "ch12_wire_clipped": max(0.0, wanted),
                     "ch12_wire_payload": 1 - share,
                 }
                 one = label("ch12_wire_one") if ranks == 1 else ""
                 got = ask(case, saving, share, ranks, collective, hint=one)
-                _expect_value(case, got, wanted, looks)
+                _expect_value(case, got, wanted, looks if ranks > 1 else {}, one)
 
 
-def _expect_value(case, got, wanted, looks):
-    """A number near `wanted`; else what it looks like, {key of a hint: wrong value}."""
+def _expect_value(case, got, wanted, looks, hint=""):
+    """A number near `wanted`; else what it looks like, {key of a hint: wrong value}, or `hint`."""
     expect(got is not None, case, label("ch12_returned_none"))
     expect_number(case, got)
     if not _near(got, wanted):
-        hint = next((label(key.strip()) for key, wrong in looks.items() if _near(got, wrong)), "")
+        hint = next((label(key.strip()) for key, wrong in looks.items() if _near(got, wrong)), hint)
         expect(False, case, label("ch12_off", got=got, wanted=wanted, hint=hint))
 
 

@@ -13,7 +13,7 @@ _ANSWERED = (("ch12_full", "o", 2), ("ch12_some", "^", 1), ("ch12_none", "X", 5)
 
 
 def question_map(questions):
-    """Questions against chapters: which chapter each is about, and which others it needs."""
+    """Questions against chapters: which chapter each is about, and which others treat it."""
     counts = Counter(each.chapters[0] for each in questions)
     most = min(counts, key=lambda chapter: (-counts[chapter], chapter))
     with styled():
@@ -33,7 +33,7 @@ def question_map(questions):
 
 
 def reread_map(questions, score):
-    """The same, with the points that each answer of a quiz.Score earned."""
+    """The same, with how each answer of a quiz.Score was graded."""
     places = {"ch12_full": [], "ch12_some": [], "ch12_none": [], "ch12_unanswered": []}
     for place, each in enumerate(questions):
         places[_earned(score.grades.get(each.id))].append((place, each.chapters[0]))
@@ -76,13 +76,13 @@ def guessing(questions, points):
 def _earned(grade):
     if grade is None:
         return "ch12_unanswered"
-    return "ch12_full" if grade.points == 1 else "ch12_some" if grade.points else "ch12_none"
+    return "ch12_full" if grade.correct else "ch12_some" if grade.points else "ch12_none"
 
 
 def _grid(questions):
     figure, axes = new_figure(height=4.0)
     axes.set_xticks(range(len(questions)), [each.id for each in questions], rotation=60, fontsize=9)
-    axes.set_yticks(range(2, 11))
-    axes.set(xlim=(-0.7, len(questions) - 0.3), ylim=(10.6, 1.4))  # chapter 2 on top, as one reads
+    axes.set_yticks(range(1, 12))
+    axes.set(xlim=(-0.7, len(questions) - 0.3), ylim=(11.6, 0.4))  # chapter 1 on top, as one reads
     axes.set(xlabel=label("ch12_map_question"), ylabel=label("ch12_map_chapter"))
     return figure, axes

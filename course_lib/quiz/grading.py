@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from course_lib.labels import label
 from course_lib.pictures.wording import number_text
 from course_lib.quiz.bank import Question
-from course_lib.quiz.reading import Unreadable, read_letters, read_number, read_places
+from course_lib.quiz.reading import Unreadable, read_letters, read_numbers, read_places
 
 PARTIAL = 0.5  # for some of the right letters and no wrong one
 ENOUGH = 0.75  # of an open question's guide
@@ -91,11 +91,13 @@ def _multiple(question, answer):
 
 
 def _number(question, answer):
-    given = read_number(answer, question.unit)
+    readings = read_numbers(answer, question.unit)
     shown = f"{number_text(question.right)} {question.unit}".strip()
-    if _near(given, question.right, question.tolerance):
-        return Grade(question, True, 1.0, label("quiz_right_number", right=shown), given=given)
-    hint = next((text for wrong, text in question.slips if _near(given, wrong, question.tolerance)), None)
+    for given in readings:
+        if _near(given, question.right, question.tolerance):
+            return Grade(question, True, 1.0, label("quiz_right_number", right=shown), given=given)
+    hints = [(given, _slip(given, question)) for given in readings]
+    given, hint = next(((given, hint) for given, hint in hints if hint), (readings[0], ""))
     hint = hint or _looks_like(given, question)
     feedback = label("quiz_wrong_number", right=shown, hint=hint).strip()
     return Grade(question, False, 0.0, feedback, given=given)
@@ -120,6 +122,11 @@ def _listed(question):
 
 def _near(given, right, tolerance):
     return abs(given - right) <= tolerance * abs(right)
+
+
+def _slip(given, question):
+    """The hint for a wrong number that was expected, or nothing."""
+    return next((hint for wrong, hint in question.slips if _near(given, wrong, question.tolerance)), "")
 
 
 def _looks_like(given, question):

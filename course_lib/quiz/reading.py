@@ -4,18 +4,19 @@ import math
 import re
 import unicodedata
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 
 from course_lib.labels import label
 
 LONGEST = 200  # characters of an answer that are looked at
 MOST = 30  # items of a collection
 
-# Letters of other alphabets that look like the ones asked for.
-_LOOKALIKES = str.maketrans("АВСЕаеВΑΒΕ", "ABCEAEBABE")
+# Capital letters of other alphabets that look like the ones asked for.
+_LOOKALIKES = str.maketrans("АВСЕΑΒΕ", "ABCEABE")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _MINUSES = str.maketrans(dict.fromkeys("−‐‑‒–—﹣－⁻", "-"))
 _JOINING = {"AND", "UND", "ET", "Y"}
+_RANGE = re.compile(r"[^\W_]\s*(?:-|~|\.\.+)\s*[^\W_]")  # A-D, 1-3, A..D
 _POWER = re.compile(r"(?<=\d)\s*(?:[×x*·⋅∙]\s*10\s*(?:\^|\*\*)|\s10\^)\s*\{?([-+]?\d+)\}?", re.IGNORECASE)
 _RAISED = re.compile(r"(?<=10)([⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d.,'’_\s]*|[.,]\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
@@ -67,23 +68,33 @@ def read_letters(answer, options, single):
 
 
 def read_number(answer, unit):
-    """`answer`, a number or a text such as "1.5 s", as a number in `unit`."""
+    """`answer`, a number or a text such as "1.5 s", as a number in `unit`. "2,750" is 2750."""
+    return read_numbers(answer, unit)[0]
+
+
+def read_numbers(answer, unit):
+    """The same in all readings, as a tuple: "2,750" may be 2750 or 2.75."""
     if answer is None:
         raise Unreadable(label("quiz_empty"))
     if isinstance(answer, str):
-        return _number_in(answer, unit)
+        readings = (_number_in(answer, unit, decimal_comma) for decimal_comma in (False, True))
+        return tuple(dict.fromkeys(readings))
     if isinstance(answer, bool) or not isinstance(answer, Real | Decimal):
         raise Unreadable(label("quiz_not_number", unit=_ask(unit)))
-    return _finite(answer)
+    return (_finite(answer),)
 
 
 def read_places(answer, count):
-    """The numbers 1 … count in `answer`, a collection or a text such as "1, 3", as a set."""
+    """The numbers 1 … count in `answer`: one, a collection, or a text such as "1, 3", as a set."""
+    if isinstance(answer, Integral) and not isinstance(answer, bool):
+        answer = [answer]
     if isinstance(answer, str):
-        words = re.split(r"[^\w]+", _short(answer).strip())
+        text, words = _dashed(answer), re.split(r"[^\w]+", answer.strip())
         answer = [word for word in words if word]
         if answer and not all(word.isdecimal() for word in answer):
             raise Unreadable(label("quiz_mark_yourself", count=count))
+        if _RANGE.search(text):
+            raise Unreadable(label("quiz_no_range"))
     places = set()
     for item in _items(answer, "quiz_mark_yourself", count=count):
         try:
@@ -114,7 +125,9 @@ def _items(answer, hint, **values):
 
 
 def _letters(text, options):
-    plain = unicodedata.normalize("NFKC", _short(text)).translate(_LOOKALIKES).upper()
+    plain = _dashed(text).upper().translate(_LOOKALIKES)
+    if _RANGE.search(plain):
+        raise Unreadable(label("quiz_no_range"))
     plain = "".join(" " if _parts(letter) else letter for letter in plain)
     found = {letter for word in plain.split() if word not in _JOINING for letter in word}
     if strange := sorted(found - set(options)):
@@ -123,12 +136,17 @@ def _letters(text, options):
     return found
 
 
+def _dashed(text):
+    """`text` in plain letters and digits, with one sort of dash."""
+    return unicodedata.normalize("NFKC", _short(text)).translate(_MINUSES)
+
+
 def _parts(letter):
     """Whether it stands between letters: a space, a comma of any script, a bracket, +, "and" in Chinese."""
     return unicodedata.category(letter)[0] in "PZC" or letter in "+|和与及"
 
 
-def _number_in(text, unit):
+def _number_in(text, unit, decimal_comma):
     plain = _plain(text)
     if not plain:
         raise Unreadable(label("quiz_empty"))
@@ -137,9 +155,10 @@ def _number_in(text, unit):
         raise Unreadable(label("quiz_not_number", unit=_ask(unit)))
     rest = plain[match.end() :].strip()
     written = match.group().strip()
-    number = _parse(written, unit)
+    number = _parse(written, unit, decimal_comma)
     if rest.startswith("/") and (below := _NUMBER.match(rest[1:].strip())):
-        divisor, rest = _parse(below.group().strip(), unit), rest[1:].strip()[below.end() :].strip()
+        divisor = _parse(below.group().strip(), unit, decimal_comma)
+        rest = rest[1:].strip()[below.end() :].strip()
         if divisor == 0:
             raise Unreadable(label("quiz_infinite"))
         number /= divisor
@@ -161,8 +180,11 @@ def _is_fraction(letter):
     return unicodedata.decomposition(letter).startswith("<fraction>")
 
 
-def _parse(written, unit):
-    """A float from digits with any of the usual marks for thousands and decimals."""
+def _parse(written, unit, decimal_comma):
+    """A float from digits with any of the usual marks for thousands and decimals.
+
+    decimal_comma: what the single comma of 2,750 is.
+    """
     mantissa, _, exponent = written.lower().partition("e")
     mantissa = mantissa.strip()
     if re.fullmatch(r"[-+]?\d{1,3}(?:[\s'’_]\d{3})+(?:[.,]\d+)?", mantissa):
@@ -173,7 +195,9 @@ def _parse(written, unit):
         whole, _, part = body.partition(max(",.", key=body.rfind))
         good = _GROUPED[thousands].fullmatch(whole) and part.isdecimal()
         body = f"{whole.replace(thousands, '')}.{part}" if good else "?"
-    elif body.count(",") > 1 or (_GROUPED[","].fullmatch(body) and not body.startswith("0")):
+    elif body.count(",") > 1 or (
+        _GROUPED[","].fullmatch(body) and not body.startswith("0") and not decimal_comma
+    ):
         body = body.replace(",", "") if _GROUPED[","].fullmatch(body) else "?"
     elif body.count(".") > 1:
         body = body.replace(".", "") if _GROUPED["."].fullmatch(body) else "?"
@@ -190,9 +214,9 @@ def _factor(given, wanted):
     kind, size = UNITS.get(given) or _LOOSE.get(given.casefold()) or (None, 1)
     target, base = UNITS[wanted]
     if kind is None:
-        raise Unreadable(label("quiz_strange_unit", given=_shown(given), unit=_ask(wanted)))
+        raise Unreadable(label("quiz_strange_unit", given=_shown(given), unit=_ask_or(wanted)))
     if kind != (target or "number"):
-        raise Unreadable(label("quiz_other_unit", given=_shown(given), unit=_ask(wanted)))
+        raise Unreadable(label("quiz_other_unit", given=_shown(given), unit=_ask_or(wanted)))
     return size / base
 
 
@@ -217,6 +241,11 @@ def _short(text):
 def _ask(unit):
     """How a hint names the unit: " in ms", or nothing."""
     return f" {label('quiz_in', unit=unit)}" if unit else ""
+
+
+def _ask_or(unit):
+    """The same where a unit was given: " in ms, or without a unit"."""
+    return label("quiz_or_without", unit=_ask(unit)) if unit else label("quiz_without")
 
 
 def _shown(text):

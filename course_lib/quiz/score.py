@@ -21,8 +21,8 @@ class Score:
 
     @property
     def again(self):
-        """The Grades that did not earn everything, in the order of the questions."""
-        return [self.grades[id] for id in self.asked if id in self.grades and self.grades[id].points < 1]
+        """The Grades that are not right, in the order of the questions."""
+        return [self.grades[id] for id in self.asked if id in self.grades and not self.grades[id].correct]
 
     def __repr__(self):
         lines = [self.summary]
@@ -45,6 +45,6 @@ class Score:
 
 
 def mark(answers):
-    """Grade {id: answer}, such as {"Q1": "A", "N5": "12 ms"}, and return the Score."""
+    """Grade {id: answer}, such as {"Q1": "A", "N4": "12 ms"}, and return the Score."""
     graded = {id: grade(question(id), answer) for id, answer in answers.items()}
     return Score({id: each for id, each in graded.items() if each.understood}, tuple(answers))

@@ -106,8 +106,8 @@ def test_nothing_chosen_gets_a_hint(notebook):
 
 def test_a_number_by_keyboard(notebook):
     frame, page = cell(notebook, 2), notebook.page
-    kernel(notebook, "numbers_.current = 4")
-    until(notebook, lambda: "Question 5 of 10" in frame.inner_text())
+    kernel(notebook, "numbers_.current = 3")
+    until(notebook, lambda: "Question 4 of 10" in frame.inner_text())
     field = frame.locator("input[type=text]")
     field.focus()
     page.keyboard.type("about an hour")
