@@ -176,8 +176,8 @@ def test_steps_must_be_whole_periods():
 
 
 def test_pictures_say_what_was_found():
-    same = {1: [Averaged(0.9, 0.91, ())], 8: [Averaged(0.88, 0.9, ()), Averaged(0.85, 0.9, ())]}
-    own = {1: [Averaged(0.9, 0.92, ())], 8: [Averaged(0.87, 0.2, ()), Averaged(0.8, 0.2, ())]}
+    same = {1: 2 * [Averaged(0.9, 0.91, ())], 8: [Averaged(0.88, 0.9, ()), Averaged(0.85, 0.9, ())]}
+    own = {1: 2 * [Averaged(0.9, 0.92, ())], 8: [Averaged(0.87, 0.2, ()), Averaged(0.8, 0.2, ())]}
     told = repr(verdicts.averaged_every(same, own))
     assert "Own starts, averaged at the end: 20 %; sync: 91 %" in told
     assert "8: 20% (80% to 87% alone)" in told and "8: 90% (85% to 88% alone)" in told
