@@ -1237,8 +1237,8 @@ LABELS = {
     "ch11_train_still": "the parameters have not moved: is optimizer.step() called, after backward?",
     "ch11_train_apart": "the ranks are {apart:.2g} apart, and DDP has reduced nothing. It prepares its "
     "reduction in its own forward pass: which object did you call?",
-    "ch11_train_by_hand": "the numbers are right, but averaged by hand: DDP has reduced nothing, and "
-    "overlaps nothing. Call the object that knows how",
+    "ch11_train_by_hand": "the ranks agree, but through communication of your own: DDP has reduced "
+    "nothing. Let DDP do it: which object did you call?",
     "ch11_train_differ": "the ranks are {apart:.2g} apart after the steps, though DDP reduces: what "
     "changes gradients or parameters on one rank only?",
     "ch11_train_wrong": "the ranks agree, but {steps} steps by one process with the whole batch end "
@@ -1266,6 +1266,7 @@ LABELS = {
     "ch11_dtype_differ": "the mean is {wanted}; the ranks got {got}, without an error. Rank 0 reduced "
     "{one}, rank {other} {two}: bytes of one kind are read as another. Which dtype do all ranks have in "
     "common?",
+    "ch11_dtype_lacking": "rank {rank}'s GPU has no bfloat16. Which dtype can all ranks make?",
     "ch11_dtype_sum": "rank {rank} returned the sum: divide by the number of ranks",
     "ch11_dtype_wrong": "rank {rank} got {got}; the mean is {wanted}",
     "ch11_dtype_results": "all send the same, but return {listed}: give back one dtype on all ranks",
@@ -1288,11 +1289,13 @@ LABELS = {
     "apart {apart:>4} ms",
     "ch11_period_axis": "own steps between two averagings",
     "ch11_accuracy_axis": "held-out digits read right (%)",
-    "ch11_same_start": "one start for all",
-    "ch11_own_start": "each its own start",
-    "ch11_alone": "these alone, before the last averaging",
+    "ch11_same_start": "one start for all: the mean network",
+    "ch11_own_start": "own starts: the mean network",
+    "ch11_same_start_alone": "the four, each alone",
+    "ch11_own_start_alone": "the four, each alone",
+    "ch11_period_point": "{period}: {mean:.0%} ({low:.0%} to {high:.0%} alone)",
     "ch11_at_end": "{steps}\n(at the end)",
-    "ch11_period_title": "Averaged at the end, from own starts: {end:.0f} %; each step: {each:.0f} %",
+    "ch11_period_title": "Own starts, averaged at the end: {end:.0f} %; sync: {each:.0f} %",
     "ch11_period_alt": "Accuracy on held-out digits against the number of own steps between two "
     "averagings, four workers. {listed}.",
     "ch11_port_axis": "sent and received (kB)",

@@ -86,6 +86,16 @@ def by_hand(net, optimizer, inputs, targets):
     optimizer.step()
 
 
+def sum_by_hand(net, optimizer, inputs, targets):
+    import torch.distributed as dist
+
+    optimizer.zero_grad()
+    (net.module(inputs) - targets).square().mean().backward()
+    for parameter in net.parameters():
+        dist.all_reduce(parameter.grad)
+    optimizer.step()
+
+
 def inner_forward(net, optimizer, inputs, targets):
     optimizer.zero_grad()
     (net.module.forward(inputs) - targets).square().mean().backward()
@@ -121,7 +131,8 @@ TRAIN_WRONG = {
     past_ddp: "which object did you call",
     inner_forward: "which object did you call",
     without_sync: "DDP has reduced nothing",
-    by_hand: "averaged by hand",
+    by_hand: "communication of your own",
+    sum_by_hand: "communication of your own",
     never_clears: "is the gradient cleared",
     never_steps: "have not moved",
     divides_again: "divided by nothing more",
@@ -494,6 +505,12 @@ def other_size(gradient, dtype):
     return own_dtype(gradient, torch.float32 if dtype == torch.float16 else dtype)
 
 
+def all_brain(gradient, dtype):
+    import torch
+
+    return own_dtype(gradient, torch.bfloat16)
+
+
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
     cast_back: "bytes of one kind are read as another",
@@ -501,4 +518,5 @@ DTYPE_WRONG = {
     returns_own_dtype: "give back one dtype",
     keeps_own: "was not called",
     other_size: "arrays of the same size and dtype",
+    all_brain: "rank 1's GPU has no bfloat16",
 }

@@ -19,7 +19,7 @@ from course_lib.exercises.chapter11_timelines import (
 )
 from course_lib.pictures import verdicts
 from course_lib.pictures.timeline import timeline
-from course_lib.training.averaging import Averaged, averaging_worker
+from course_lib.training.averaging import Averaged, averaging_worker, digits_read, distance
 
 CHECKS = {
     "step": (chapter11.check_summed_step, gallery.STEP_RIGHT, gallery.STEP_WRONG),
@@ -159,6 +159,14 @@ def test_averaged_after_each_step_there_is_one_network():
     assert runs[0].values[0].mean == runs[0].values[1].mean
 
 
+def test_a_network_of_numpy_reads_as_torch_does():
+    one, other = launch(averaging_worker(4, 4, own_start=True), 2, threads=1).values
+    assert digits_read(one.weights) == pytest.approx(one.own, abs=0.005)
+    middle = [(a + b) / 2 for a, b in zip(one.weights, other.weights, strict=True)]
+    assert digits_read(middle) == pytest.approx(one.mean, abs=0.005)
+    assert 0 < one.moved < distance(one.weights, other.weights)
+
+
 def test_steps_must_be_whole_periods():
     with pytest.raises(ValueError, match="steps must be a multiple of every; got 10 and 3"):
         averaging_worker(3, 10)
@@ -168,9 +176,11 @@ def test_steps_must_be_whole_periods():
 
 
 def test_pictures_say_what_was_found():
-    same = {1: Averaged(0.9, 0.91, ()), 8: Averaged(0.88, 0.9, ())}
-    own = {1: Averaged(0.9, 0.92, ()), 8: Averaged(0.87, 0.2, ())}
-    assert "from own starts: 20 %; each step: 92 %" in repr(verdicts.averaged_every(same, own))
+    same = {1: 2 * [Averaged(0.9, 0.91, ())], 8: [Averaged(0.88, 0.9, ()), Averaged(0.85, 0.9, ())]}
+    own = {1: 2 * [Averaged(0.9, 0.92, ())], 8: [Averaged(0.87, 0.2, ()), Averaged(0.8, 0.2, ())]}
+    told = repr(verdicts.averaged_every(same, own))
+    assert "Own starts, averaged at the end: 20 %; sync: 91 %" in told
+    assert "8: 20% (80% to 87% alone)" in told and "8: 90% (85% to 88% alone)" in told
     runs = {
         name: simulate(lambda comm, way=way: way(comm, np.ones(1200)), 4)
         for name, way in (("server", parameter_server_all_reduce), ("ring", ring_all_reduce))

@@ -32,6 +32,12 @@ def cells():
             yield cell.source
 
 
+def _apart(module):
+    """From one network to another at the end, from one start and from own starts."""
+    ends = [[value[own, 96].weights for value in module.trained.values[:2]] for own in (False, True)]
+    return [module.distance(*each) for each in ends]
+
+
 @pytest.mark.parametrize("run", range(RUNS))
 def test_the_experiments_decide_as_the_text_says(run, monkeypatch, capsys):
     monkeypatch.setattr("course_lib.predict.predict", Verdict)
@@ -40,7 +46,11 @@ def test_the_experiments_decide_as_the_text_says(run, monkeypatch, capsys):
     for source in cells():
         exec(compile(source, "chapter 11", "exec"), module.__dict__)
     assert Verdict.found == DECIDED
-    assert "(4, 4, 4) (4, 4, 1)\n1\n" in capsys.readouterr().out
+    assert "(4, 4, 4) (4, 4, 1)\nsynchronous SGD, at most: 1\n" in capsys.readouterr().out
     same, own = module.same_start, module.own_start
-    assert min(each.mean for each in same.values()) > 0.8 > 0.6 > own[96].mean
+    assert min(each[0].mean for each in same.values()) > 0.8 > 0.6 > own[96][0].mean
+    read = [module.digits_read(each) for each in (module.network, module.twin, module.middle)]
+    assert read[0] == pytest.approx(read[1], abs=0.005) and read[2] < read[0] - 0.1
+    (near, far), moved = _apart(module), module.at_end.moved
+    assert near < moved < far
     assert module.variances[4] == pytest.approx(module.variances[1] / 4, rel=0.1)

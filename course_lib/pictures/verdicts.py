@@ -10,30 +10,38 @@ from course_lib.pictures.wording import bytes_text, number_text
 
 
 def averaged_every(same, own):
-    """Accuracy of the mean network against the own steps between averagings.
+    """Accuracy of the mean network, and of each alone, against the own steps between averagings.
 
-    same, own: {own steps: Averaged}, from one start for all and from a start for each.
+    same, own: {own steps: each rank's Averaged}, from one start for all and from a start for each.
     """
     periods, end = list(same), max(same)
+    means = [{period: found[period][0].mean for period in periods} for found in (same, own)]
     places = range(len(periods))
     with styled():
         figure, axes = new_figure(height=4.2)
         for number, (key, found) in enumerate((("ch11_same_start", same), ("ch11_own_start", own))):
-            marks = [100 * found[period].mean for period in periods]
-            beside = [place + 0.16 * number - 0.08 for place in places]
-            axes.plot(beside, marks, "os"[number], color=rank_colour(number), markersize=8, label=label(key))
-        alone = [100 * own[period].own for period in periods]
-        beside = [place + 0.08 for place in places]
-        axes.plot(beside, alone, "_", color=THEORY, markersize=16, label=label("ch11_alone"))
+            beside, colour = [place + 0.3 * number - 0.15 for place in places], rank_colour(number)
+            marks = [100 * means[number][period] for period in periods]
+            axes.plot(beside, marks, "os"[number], color=colour, markersize=8, label=label(key))
+            alone = [[100 * each.own for each in found[period]] for period in periods]
+            name = label(f"{key}_alone")
+            for line in axes.plot(beside, alone, "_", color=colour, markersize=18, alpha=0.8):
+                line.set_label(name)
+                name = "_" + name
         names = [str(period) for period in periods[:-1]]
         axes.set_xticks(places, [*names, label("ch11_at_end", steps=end)])
         axes.set(xlabel=label("ch11_period_axis"), ylabel=label("ch11_accuracy_axis"), ylim=(0, 105))
         first = periods[0]
-        axes.set_title(label("ch11_period_title", end=100 * own[end].mean, each=100 * own[first].mean))
+        axes.set_title(label("ch11_period_title", end=100 * means[1][end], each=100 * means[0][first]))
         figure.legend(loc="outside lower center", ncols=2)
         listed = "; ".join(
-            f"{label(key)}: " + ", ".join(f"{period}: {found[period].mean:.0%}" for period in periods)
-            for key, found in (("ch11_same_start", same), ("ch11_own_start", own))
+            f"{label(key)}: "
+            + ", ".join(
+                label("ch11_period_point", period=period, mean=mean, low=min(alone), high=max(alone))
+                for period, mean in means[number].items()
+                for alone in [[each.own for each in found[period]]]
+            )
+            for number, (key, found) in enumerate((("ch11_same_start", same), ("ch11_own_start", own)))
         )
         return Picture(figure, label("ch11_period_alt", listed=listed))
 
@@ -96,7 +104,8 @@ def held_bytes(ddp, fsdp):
         axes.plot(smooth, whole / smooth / 1e3, "--", color=THEORY, label=label("ch11_share"))
         for number, (name, found) in enumerate((("DDP", ddp), ("FSDP2", fsdp))):
             points = [found[k] / 1e3 for k in ranks]
-            axes.plot(ranks, points, "os"[number], color=rank_colour(number), markersize=8, label=name)
+            beside = [k + 0.1 * number - 0.05 for k in ranks]
+            axes.plot(beside, points, "os"[number], color=rank_colour(number), markersize=8, label=name)
         axes.set_xticks(ranks)
         axes.set(
             xlabel=label("ch11_ranks_axis"), ylabel=label("ch11_held_axis"), ylim=(0, 1.15 * whole / 1e3)

@@ -2,23 +2,29 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from course_lib.arguments import real_number, whole_number
 from course_lib.collectives import all_gather
+from course_lib.digits import load_digits
 from course_lib.training.digits import DigitsConfig
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Averaged:
     """What came of it, on one rank.
 
     own: share of the held-out digits that this rank's network reads right just before the last averaging,
     mean: that of the mean network. different: how many different networks there were at the end of each
-    step, one number a step.
+    step, one number a step. weights: this rank's arrays just before the last averaging, weights and
+    biases in turn; moved: how far they are from the start.
     """
 
     own: float
     mean: float
     different: tuple
+    weights: tuple = ()
+    moved: float = 0.0
 
 
 def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=0):
@@ -35,7 +41,6 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
     def worker(comm):
         import hashlib
 
-        import numpy as np
         import torch
         from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
@@ -44,6 +49,7 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
         task = DigitsTask(DigitsConfig(), torch.device("cpu"))
         torch.manual_seed(1000 * seed + (comm.rank if own_start else 0))
         model = task.model()
+        start = [parameter.detach().numpy().copy() for parameter in model.parameters()]
         images, labels = (part[comm.rank :: comm.size] for part in task.training)
         order, hashes = np.random.default_rng((seed, comm.rank)), []
         for step in range(1, steps + 1):
@@ -55,6 +61,7 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
                     parameter -= rate * parameter.grad
                 if step == steps:
                     own = _accuracy(task, model)
+                    weights = tuple(parameter.numpy().copy() for parameter in model.parameters())
                 flat = parameters_to_vector(model.parameters())
                 if step % every == 0:
                     flat = comm.all_reduce(flat, op="mean")
@@ -62,9 +69,24 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
                 hashes.append(int.from_bytes(hashlib.sha256(flat.numpy().tobytes()).digest()[:7]))
         everyone = all_gather(comm, np.array(hashes))
         different = tuple(len(set(step)) for step in zip(*np.array(everyone).tolist(), strict=True))
-        return Averaged(own, _accuracy(task, model), different)
+        return Averaged(own, _accuracy(task, model), different, weights, distance(start, weights))
 
     return worker
+
+
+def distance(one, other):
+    """From one network to another: the length of the difference of all parameters, as one vector."""
+    return float(np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(one, other, strict=True))))
+
+
+def digits_read(weights):
+    """Share of the held-out digits that a network with these `weights` reads right."""
+    _, held_out = load_digits()
+    values, last = held_out.images, len(weights) - 2
+    for place in range(0, len(weights), 2):
+        values = values @ weights[place].T + weights[place + 1]
+        values = values if place == last else np.tanh(values)
+    return float((values.argmax(axis=1) == held_out.labels).mean())
 
 
 def _accuracy(task, model):
