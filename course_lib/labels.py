@@ -932,7 +932,7 @@ LABELS = {
     "step_player_chunks": "{received} of {whole} chunks",
     "step_player_mean": "mean of all ✓",
     "step_player_title_terminal": "Terminal: one model, in every hand",
-    "step_player_all_equal": "All {ranks} replicas are equal, bit by bit.",
+    "step_player_all_equal": "All {ranks} replicas are equal.",
     "step_player_updated": "{updated} of {ranks} have updated.",
     "step_player_loss": "loss on 261 digits that nobody has seen (nats)",
     "step_player_steps": "steps done",
@@ -1312,6 +1312,98 @@ LABELS = {
     "ch11_held_title": "{ranks} ranks: DDP holds {ddp} on each, FSDP2 {fsdp}",
     "ch11_held_alt": "Bytes of parameters, gradients and Adam's moments that each rank holds, against the "
     "number of ranks. {listed}.",
+    # chapter 1
+    "class_at_work_source_alt": "Source: {ranks} students at desks in a ring. From a pile of its own each "
+    "gets pieces with handwritten digits on them; no piece is on two desks.",
+    "class_at_work_pipe_alt": "Pipe: after {time}, {flying} chunks of gradient travel on the {ranks} links "
+    "of the ring; beside each link stands how many bytes it has carried.",
+    "class_at_work_node_alt": "Node: the first step of worker {rank} on a line of time. It loads, runs "
+    "forward and backward, waits until the last gradient is ready and averaged, and only then updates. "
+    "Below: the all-reduces of its three buckets.",
+    "class_at_work_terminal_alt": "Terminal: {ranks} equal replicas, and below them the loss on digits that "
+    "nobody has seen, from {first} at the start to {last} after {steps} steps.",
+    "ch1_student": "student {rank}",
+    "ch1_part_work": "works",
+    "ch1_part_others": "waits for others",
+    "ch1_part_chunks": "waits for chunks",
+    "ch1_part_update": "updates",
+    "ch1_step_axis": "first step ({unit}); dashed: the last gradient is ready",
+    "ch1_barrier_title": "{name}: all ready at {gate}, others wait up to {wait}",
+    "ch1_barrier_even": "{name}: all ready at {gate}, nobody waits for others",
+    "ch1_barrier_one": "{name}: the last gradient is ready at {gate}, updates start from {first} to {last}",
+    "ch1_barrier_alt": "The first step of each student as bars in a row: work, waiting for other students, "
+    "waiting for chunks, update. No update starts before the last gradient is ready. {listed}.",
+    "ch1_mean_axis": "first step of the mean student ({unit})",
+    "ch1_shares_title": "{name}: {share:.0%} of a step is waiting for chunks",
+    "ch1_shares_alt": "A bar for each class, the first step of its mean student in four parts. {listed}.",
+    "ch1_part_loader": "data loader",
+    "ch1_part_replica": "replica",
+    "ch1_part_backward": "backward",
+    "ch1_part_buckets": "buckets",
+    "ch1_part_backend": "backend",
+    "ch1_part_optimiser": "optimiser",
+    "ch1_chapters": "chapters {first}, {second}",
+    "ch1_goes_batch": "batch",
+    "ch1_goes_loss": "loss",
+    "ch1_goes_gradient": "gradient",
+    "ch1_goes_bucket": "bucket",
+    "ch1_goes_mean": "mean",
+    "ch1_goes_update": "update",
+    "ch1_goes_others": "chunks, to and from the other workers",
+    "ch1_arrow": "{start} to {stop}: {what}",
+    "ch1_components_title": "Six parts of one worker; one of them talks to others",
+    "ch1_components_alt": "The parts of one worker as boxes joined by arrows. {listed}. Only the backend is "
+    "joined to other workers, by chunks in both directions. Colours tell the player's mode that shows a "
+    "part.",
+    "ch1_node": "node {node}",
+    "ch1_rank": "rank {rank}",
+    "ch1_local": "local {local}",
+    "ch1_gpu": "GPU {local}",
+    "ch1_machines_title": "{nodes} nodes with {per_node} GPUs each: {ranks} processes",
+    "ch1_machines_alt": "{nodes} machines, called nodes, with {per_node} GPUs each, and a process for each "
+    "GPU. Ranks count through all {ranks} processes, local ranks start again on each node: rank {last} is "
+    "on node {node} and has local rank {local}.",
+    "ch1_link_passed": "1, 2, 3, 4 and 7 workers, gradients from 1 kB to 14 GB",
+    "ch1_link_case": "{workers}, a gradient of {gradient} bytes",
+    "ch1_link_wrong": "the function says {value} bytes. {why}",
+    "ch1_link_alone": "A class of one has nobody to send to: 0 bytes",
+    "ch1_link_whole_gradient": "That is the gradient once. How many chunks pass, and how large is each?",
+    "ch1_link_one_chunk": "That is one chunk, a single passing. There are 2(K − 1), here {turns}",
+    "ch1_link_one_trip": "That is half: chunks go round once to be added up, and once more to hand out the "
+    "sums",
+    "ch1_link_twice_around": "That is 2 gradients. A chunk crosses all links but one, twice: K − 1, not K",
+    "ch1_link_whole_each_time": "Each passing carries one chunk, a K-th of the gradient, not all of it. (Or "
+    "did you add up all {ranks} links? One is asked)",
+    "ch1_link_one_trip_whole": "Each passing carries one chunk, a K-th of the gradient; and there are 2(K − "
+    "1)",
+    "ch1_link_unknown": "{turns} chunks cross the link, each a K-th of the gradient",
+    "ch1_waits_passed": "1, 2, 3, 4 and 7 students, with one last, two last, and all alone",
+    "ch1_waits_case": "ready at {ready}",
+    "ch1_waits_count": "{got} numbers came back, not {wanted}: a wait for each student",
+    "ch1_waits_wrong": "the function says {value}. {why}",
+    "ch1_waits_changed": "the function changed the list that it was given",
+    "ch1_waits_sign": "The sign is the wrong way round: who is early waits, and waits are not negative",
+    "ch1_waits_first": "That is how long after the first each is ready. They wait for the last",
+    "ch1_waits_mean": "That is against the mean. Nobody waits for the mean; all wait for the last",
+    "ch1_waits_ready": "Those are the times of getting ready. How long until the last one is?",
+    "ch1_waits_last": "That is when the last is ready. Each wait starts when that student is ready",
+    "ch1_waits_neighbour": "That is waiting for the neighbour only. All wait for the last of the class",
+    "ch1_waits_unknown": "Each waits from being ready until the last of the class is; the last waits 0",
+    "ch1_place_passed": "1 to 7 processes on each node, every rank",
+    "ch1_place_case": "rank {rank}, {per_node} on each node",
+    "ch1_place_pair": "{got} numbers came back, not 2: the node and the local rank",
+    "ch1_place_wrong": "the function says {value}. {why}",
+    "ch1_place_fraction": "A node has a whole number: divide with //",
+    "ch1_place_swapped": "The other way round: first the node, then the local rank",
+    "ch1_place_local_is_rank": "Local ranks start again at 0 on each node",
+    "ch1_place_one_by_one": "That deals ranks out to the nodes one by one. A node is filled first, then the "
+    "next",
+    "ch1_place_from_one": "Nodes and local ranks are numbered from 0",
+    "ch1_place_node_from_one": "Nodes are numbered from 0",
+    "ch1_place_local_from_one": "Local ranks are numbered from 0",
+    "ch1_place_unknown": "How many full nodes come before rank {rank}, and how many ranks of its own node?",
+    "ch1_no_number": "{kind} came back, not a number",
+    "ch1_no_numbers": "{kind} came back, not a list of numbers",
 }
 
 

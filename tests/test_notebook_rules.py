@@ -148,6 +148,7 @@ BREACHES = {
     ],
     "known_tags": [(tagged(2, "sovled"), "sovled"), (tagged(2, "claim-9"), "claim-9")],
     "answers_are_hidden": [(replaced(2, "x = 1", "guess.compare(1)"), "reveal")],
+    "comparisons_show": [(replaced(2, "x = 1", "guess.compare(1)\nx"), "put it last")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
     "lecture": [(tagged(1, "core"), "lecture-core")],

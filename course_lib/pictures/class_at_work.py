@@ -22,13 +22,8 @@ LOOKS = {  # of a phase: colour, hatch
 
 def class_at_work(story):
     """The four panels of a Story, each drawn from its state at a time of the first step, or at the end."""
-    ranks, worker = story.setting.ranks, max(0, _first_to_wait(story))
-    chunk = max(
-        (chunk for chunk in story.chunks if chunk.step == 0), key=lambda chunk: (chunk.bucket, -chunk.turn)
-    )
-    loading = story.diaries[worker].phases[min(2, story.setting.pieces - 1)]
-    early, middle = (state(story, (each.start + each.stop) / 2) for each in (loading, chunk))
-    late = state(story, story.run.seconds)
+    worker = _first_to_wait(story)
+    early, middle, late = _moments(story, worker)
     with styled():
         figure, ((source, pipe), (node, terminal)) = new_figure(2, 2, height=6.2)
         figure.set_size_inches(8.6, 6.4)
@@ -36,17 +31,44 @@ def class_at_work(story):
         _pipe(pipe, story, middle)
         _node(node, story, worker)
         _terminal(terminal, story, late)
-        alt = label(
-            "class_at_work_alt",
-            ranks=ranks,
-            rank=worker,
-            time=seconds_text(middle.time),
-            flying=len(middle.flying),
-            steps=story.setting.steps,
-            first=number_text(story.losses[0]),
-            last=number_text(story.losses[-1]),
-        )
-        return Picture(figure, alt)
+        return Picture(figure, label("class_at_work_alt", **_words(story, middle), rank=worker))
+
+
+def one_view(story, mode, worker=0):
+    """The panel of one mode alone, larger; `worker` is the one that "node" looks at."""
+    early, middle, late = _moments(story, worker)
+    with styled():
+        figure, axes = new_figure(height=2.9 if mode == "node" else 4.2)
+        if mode == "node":
+            _node(axes, story, worker)
+        else:
+            draw, now = {"source": (_source, early), "pipe": (_pipe, middle), "terminal": (_terminal, late)}[
+                mode
+            ]
+            draw(axes, story, now)
+            axes.set_anchor("C")
+        return Picture(figure, label(f"class_at_work_{mode}_alt", **_words(story, middle), rank=worker))
+
+
+def _moments(story, worker):
+    """States worth seeing: while pieces come, while the last chunks of a step travel, at the end."""
+    chunk = max(
+        (chunk for chunk in story.chunks if chunk.step == 0), key=lambda chunk: (chunk.bucket, -chunk.turn)
+    )
+    loading = story.diaries[worker].phases[min(2, story.setting.pieces - 1)]
+    early, middle = (state(story, (each.start + each.stop) / 2) for each in (loading, chunk))
+    return early, middle, state(story, story.run.seconds)
+
+
+def _words(story, middle):
+    return {
+        "ranks": story.setting.ranks,
+        "time": seconds_text(middle.time),
+        "flying": len(middle.flying),
+        "steps": story.setting.steps,
+        "first": number_text(story.losses[0]),
+        "last": number_text(story.losses[-1]),
+    }
 
 
 def _first_to_wait(story):

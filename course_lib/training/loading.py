@@ -19,11 +19,7 @@ REDUCE = "gloo:all_reduce"
 
 @dataclass(frozen=True)
 class Phase:
-<<<<<<< HEAD
-    """What one rank did from start to stop, seconds from the first step shown. kind: a phase, or REDUCE."""
-=======
     """What one rank did from start to stop, in seconds of the steps shown. kind: a phase, or REDUCE."""
->>>>>>> 2af50fd706c8d72dc867be92a4e8d3ef982947ee
 
     kind: str
     start: float

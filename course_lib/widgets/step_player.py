@@ -5,7 +5,7 @@ import threading
 import traitlets
 
 from course_lib.labels import label
-from course_lib.pictures.class_at_work import class_at_work
+from course_lib.pictures.class_at_work import one_view
 from course_lib.pictures.wording import bytes_text, number_text, seconds_text
 from course_lib.step_story import PRESETS, Setting, state, tell
 from course_lib.step_story.model import layer_bytes
@@ -69,7 +69,7 @@ class StepPlayer(Player):
             setattr(self, name, value)
 
     def picture(self):
-        return class_at_work(self.story)
+        return one_view(self.story, self.mode, min(self.worker, self.story.setting.ranks - 1))
 
     def __repr__(self):
         return in_words(self.story, self.now)

@@ -245,6 +245,26 @@ def answers_are_hidden(notebook):
 
 
 @rule
+def comparisons_show(notebook):
+    """A guess is seen beside what came out: the comparison is the cell's last expression, or printed."""
+    for index, cell in numbered(notebook, "code"):
+        if ".compare(" in cell.source and not any(map(_shows_comparison, _shown(cell.source))):
+            yield f"cell {index}: compares a prediction, but shows nothing; put it last, or print it"
+
+
+def _shown(source):
+    """The expressions whose value a reader sees: what is printed, and the last."""
+    body = ast.parse(source).body
+    calls = [node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.Call)]
+    printed = [call for call in calls if getattr(call.func, "id", None) == "print"]
+    return printed + [node.value for node in body[-1:] if isinstance(node, ast.Expr)]
+
+
+def _shows_comparison(node):
+    return ".compare(" in ast.unparse(node)
+
+
+@rule
 def slides(notebook):
     """Every cell says how it shows in a lecture."""
     for index, cell in numbered(notebook):

@@ -1,17 +1,14 @@
 // The four panels beside the class: source, pipe, node, terminal. Each is {node, draw(state, worker)}.
 
 import { put, show, svg } from "./dom.js";
-import { bar, playhead } from "./step_lanes.js";
-import { doingText } from "./step_scene.js";
-import { PIECE, colourOf, piece, replicaPicture } from "./step_parts.js";
+import { nodePanel } from "./step_node.js";
+import { PANEL, PIECE, colourOf, panelTitle, piece, replicaPicture, text } from "./step_parts.js";
 import { linearTicks } from "./chart.js";
 import { bytesText, fill, numberText } from "./text.js";
 
-const X = 520, WIDTH = 425, TOP = 20;
-const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, words);
-const title = words => text(X, TOP + 2, words, { class: "course-title course-strong" });
+const X = PANEL.x, WIDTH = PANEL.width;
 
-export const panels = { source, pipe, node, terminal };
+export const panels = { source, pipe, node: nodePanel, terminal };
 
 function source(story, labels, urls) {
   const shares = story.shards.map(([start, stop]) => stop - start), all = shares.reduce((a, b) => a + b);
@@ -49,7 +46,7 @@ function source(story, labels, urls) {
     });
   }
   const about = fill(labels.step_player_shards, { samples: all.toLocaleString("en"), ranks: story.ranks, shard: shares[0] });
-  const parts = [title(labels.step_player_title_source), ...shelf.flatMap(each => each.nodes), text(X, 78, about), ...rows.flatMap(each => each.nodes)];
+  const parts = [panelTitle(labels.step_player_title_source), ...shelf.flatMap(each => each.nodes), text(X, 78, about), ...rows.flatMap(each => each.nodes)];
   return { node: svg("g", {}, ...parts), draw };
 }
 
@@ -99,85 +96,8 @@ function pipe(story, labels) {
     }));
   }
   const heading = text(X, middle, fill(labels.step_player_buckets, { chunks: 2 * (story.ranks - 1) }));
-  return { node: svg("g", {}, title(labels.step_player_title_pipe), heading,
+  return { node: svg("g", {}, panelTitle(labels.step_player_title_pipe), heading,
                      ...bars.flatMap(each => each.nodes), ...grid.flatMap(each => each.nodes)), draw };
-}
-
-function node(story, labels) {
-  const layers = story.bucketBytes.length, wide = 104, pitch = (WIDTH - wide) / (layers - 1), whole = 2 * (story.ranks - 1);
-  const heading = title("");
-  const blocks = story.bucketBytes.map((_, layer) => {
-    const x = X + pitch * layer, bucket = layers - 1 - layer;
-    const box = svg("rect", { x, y: 40, width: wide, height: 46, rx: 8 });
-    const glow = svg("rect", { class: "course-glow", x, y: 40, width: 0, height: 46, rx: 8 });
-    const pail = svg("path", { class: "course-pail", d: `M${x + 22} 122h60l-6 38h-48z` });
-    const level = svg("path", { class: "course-level" });
-    const words = text(x + wide / 2, 178, "", { "text-anchor": "middle" });
-    const drop = svg("path", { class: "course-flow", d: `M${x + wide / 2} 90v26m-5-7l5 7l5-7` });
-    const names = [text(x + wide / 2, 68, fill(labels.step_player_layer, { layer: layer + 1 }), { "text-anchor": "middle" }),
-                   text(x + wide / 2, 150, bucket + 1, { class: "course-number course-halo", "text-anchor": "middle" })];
-    return { x, box, glow, level, words, drop, bucket, nodes: [box, glow, drop, pail, level, ...names, words] };
-  });
-  const arrows = blocks.slice(1).map(({ x }) => svg("path", { class: "course-flow", d: "" }));
-  const lanes = svg("g", {}), head = playhead(0, 0), left = X + 62, width = WIDTH - 70;
-  let shown;
-
-  // The lanes of one step of one rank: its work above, its buckets' all-reduces below.
-  function lay(worker, step) {
-    if (shown === `${worker} ${step}`) return;
-    shown = `${worker} ${step}`;
-    const phases = story.phases[worker].filter(phase => phase[1] === step), begin = phases[0][3];
-    const across = time => left + width * (time - begin) / (phases.at(-1)[4] - begin), y = 214;
-    const rings = story.ready[worker][step].map((ready, bucket, all) => {
-      const start = Math.max(ready, bucket ? story.reduced[worker][step][bucket - 1] : ready);
-      const [from, to] = [across(start), across(story.reduced[worker][step][bucket])], top = y + 30 + 30 * bucket;
-      return [svg("path", { class: "course-ready", d: `M${across(ready)} ${top - 2}v26` }),
-              svg("rect", { class: "course-ringing", x: from, y: top + 2, width: Math.max(1, to - from), height: 18, rx: 3 }),
-              text(X, top + 16, fill(labels.step_player_bucket, { bucket: bucket + 1 }))];
-    });
-    const gate = across(story.gates[step][0]);
-    lanes.replaceChildren(text(X, y + 14, labels.step_player_work),
-      ...phases.map(phase => bar(phase, across, y, 20)), ...rings.flat(),
-      svg("path", { class: "course-gate", d: `M${gate} ${y - 6}v126` }),
-      text(Math.min(gate, X + WIDTH - 60), y + 136, labels.step_player_gate, { class: "course-tiny", "text-anchor": "middle" }));
-    lanes.across = across;
-  }
-
-  function draw(state, worker) {
-    const [kind, step, part, share] = state.doing[worker];
-    const doing = doingText(labels, kind, part, state.late[worker]);
-    put(heading, "text", fill(labels.step_player_title_node, { rank: worker, doing }));
-    lay(worker, step);
-    const x = lanes.across(state.time).toFixed(1);
-    put(head, "d", `M${x} 206V334`);
-    const reach = kind === "forward" ? share * layers : 0;
-    blocks.forEach(({ x, box, glow, level, words, drop, bucket }, layer) => {
-      const here = kind === "forward" ? Math.min(1, Math.max(0, reach - layer)) : kind === "backward" && part === layer ? share : 0;
-      put(box, "class", `course-layer${kind === "update" ? " course-layer-update" : ""}`);
-      put(glow, "width", (104 * here).toFixed(1));
-      put(glow, "x", kind === "backward" ? (x + 104 * (1 - here)).toFixed(1) : x);
-      put(glow, "fill", colourOf(worker));
-      const received = state.buckets[worker][bucket], filling = received < 0 ? here * (kind === "backward") : 1;
-      const depth = 34 * filling, slant = 6 * (1 - depth / 38);
-      put(level, "d", `M${x + 28} 160h48l${6 - slant} ${-depth}h${-60 + 2 * slant}z`);
-      put(level, "fill", received === whole ? "var(--course-mean)" : colourOf(worker));
-      show(level, filling);
-      put(drop, "opacity", kind === "backward" && part === layer ? 1 : 0.2);
-      put(words, "text", bucketText(labels, received, whole));
-    });
-    arrows.forEach((arrow, index) => {
-      const from = X + pitch * index + wide + 6, to = X + pitch * (index + 1) - 6, back = kind === "backward";
-      put(arrow, "d", back ? `M${to} 63H${from}m7-5l-7 5l7 5` : `M${from} 63H${to}m-7-5l7 5l-7 5`);
-      put(arrow, "opacity", kind === "forward" || back ? 1 : 0.25);
-    });
-  }
-  return { node: svg("g", {}, heading, ...blocks.flatMap(each => each.nodes), ...arrows, lanes, head), draw };
-}
-
-function bucketText(labels, received, whole) {
-  if (received < 0) return labels.step_player_empty;
-  if (received === whole) return labels.step_player_mean;
-  return received ? fill(labels.step_player_chunks, { received, whole }) : labels.step_player_ready;
 }
 
 function terminal(story, labels) {
@@ -212,7 +132,7 @@ function terminal(story, labels) {
     put(line, "d", `M${state.losses.map((loss, step) => `${along(step)} ${up(loss)}`).join("L")}`);
     marks.forEach((mark, step) => show(mark, step < state.losses.length));
   }
-  return { node: svg("g", {}, title(labels.step_player_title_terminal), ...boards.flatMap(each => each.nodes), verdict,
+  return { node: svg("g", {}, panelTitle(labels.step_player_title_terminal), ...boards.flatMap(each => each.nodes), verdict,
                      ...ticks, ...steps, text(X, top - 9, labels.step_player_loss, { class: "course-tiny" }),
                      text(X + WIDTH - 10, bottom + 30, labels.step_player_steps, { class: "course-tiny", "text-anchor": "end" }), line, ...marks), draw };
 }

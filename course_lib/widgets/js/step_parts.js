@@ -4,6 +4,11 @@ import { put, svg } from "./dom.js";
 
 export const colourOf = rank => `var(--course-rank-${rank % 8})`;
 
+// Where the panel beside the class is, and its texts.
+export const PANEL = { x: 520, width: 425 };
+export const text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, words);
+export const panelTitle = words => text(PANEL.x, 22, words, { class: "course-title course-strong" });
+
 // A jigsaw piece of side 1 around (0, 0): a knob at the right and at the top, a hollow at the left and below.
 export const PIECE = "M-.5-.5H-.13C-.2-.62-.16-.74 0-.74S.2-.62.13-.5H.5V-.13C.62-.2.74-.16.74 0S.62.2.5.13V.5"
   + "H.13C.2.38.16.26 0 .26S-.2.38-.13.5H-.5V.13C-.38.2-.26.16-.26 0S-.38-.2-.5-.13Z";

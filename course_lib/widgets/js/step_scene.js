@@ -60,7 +60,7 @@ export function scene(story, labels, urls, choose) {
     return svg("g", {}, ...stack, count);
   });
   const coming = ranks.map(rank => piece(17, rank));
-  const tokens = story.chunks.length ? Array.from({ length: 2 * story.ranks }, token) : [];
+  const tokens = Array.from({ length: mostAtOnce(story.chunks) }, token);
   const big = svg("text", { class: "course-big", x: X, y: Y + 2, "text-anchor": "middle" });
   const small = svg("text", { class: "course-small", x: X, y: Y + 22, "text-anchor": "middle" });
   const node = svg("g", {},
@@ -126,6 +126,14 @@ export function scene(story, labels, urls, choose) {
   }
 
   return { node, draw };
+}
+
+// How many chunks are under way at the busiest moment: those for a late rank pile up.
+function mostAtOnce(chunks) {
+  const edges = chunks.flatMap(([, , , start, stop]) => [[start, 1], [stop, -1]]);
+  let now = 0, most = 0;
+  for (const [, change] of edges.sort((a, b) => a[0] - b[0] || b[1] - a[1])) most = Math.max(most, now += change);
+  return most;
 }
 
 const ease = share => share * share * (3 - 2 * share);

@@ -1,0 +1,297 @@
+"""Chapter 1: its checkers, its pictures' numbers, its map, and what it says of the puzzle class."""
+
+import re
+
+import numpy as np
+import pytest
+from attempts import rejected, untouched
+from build import SOURCES
+
+from course_lib import launch, simulate
+from course_lib.course import chapters
+from course_lib.digits import load_digits
+from course_lib.exercises.chapter1 import check_link_bytes, check_place, check_waits
+from course_lib.pictures.barrier import PARTS, barrier, parts_of_step, step_shares
+from course_lib.pictures.class_at_work import one_view
+from course_lib.pictures.job_parts import ARROWS, COMPONENTS, component_map, machines
+from course_lib.step_story import PRESETS, state, tell, worker_of
+from course_lib.step_story.model import Network
+from course_lib.widgets import step_player
+from course_lib.widgets.step_player import MODES
+
+CHECKS = [check_link_bytes, check_waits, check_place]
+SOURCE = (SOURCES / "01_visual_demo.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def stories():
+    return {name: tell(setting) for name, setting in PRESETS.items()}
+
+
+# --- exercises
+
+
+@pytest.mark.parametrize("stub", [untouched, lambda *_: None, lambda *_: ...])
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_untouched_stub_is_not_a_failure(check, stub):
+    assert check(stub).passed is None
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_error_in_the_attempt_is_shown(check):
+    rejected(check(lambda *_: 1 / 0), "ZeroDivisionError")
+
+
+@pytest.mark.parametrize("nothing", ["text", object(), [1, 2, 3, 4, 5], float("nan"), [[1, 2], [3]], 1j, {}])
+@pytest.mark.parametrize("check", CHECKS)
+def test_absurd_answers_get_a_hint(check, nothing):
+    report = check(lambda *_: nothing)
+    assert report.passed is False, report
+    assert "course_lib" not in repr(report)
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        lambda m, k: 2 * (k - 1) * m / k,
+        lambda m, k: 2 * (k - 1) * (m // k),
+        lambda m, k: 2 * (k - 1) * -(-m // k),
+        lambda m, k: np.array([2 * (k - 1) * np.float64(m) / k]),
+    ],
+)
+def test_link_bytes_accepts(right):
+    report = check_link_bytes(right)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (
+            lambda m, k: m,
+            "4 workers, a gradient of 1,200 bytes: the function says 1,200 bytes. That is the gradient",
+        ),
+        (lambda m, k: m / k, "one chunk, a single passing. There are 2(K − 1), here 6"),
+        (lambda m, k: (k - 1) * m / k, "That is half"),
+        (lambda m, k: 2 * m, "K − 1, not K"),
+        (lambda m, k: 2 * (k - 1) * m, "Each passing carries one chunk"),
+        (lambda m, k: (k - 1) * m, "and there are 2(K − 1)"),
+        (lambda m, k: 1.5 * m, "A class of one has nobody to send to"),
+        (lambda m, k: 3 * m / k**2, "6 chunks cross the link"),
+        (lambda m, k: [m, k], "list came back, not a number"),
+    ],
+)
+def test_link_bytes_rejects(wrong, hint):
+    rejected(check_link_bytes(wrong), hint)
+
+
+def waits(ready):
+    return [max(ready) - time for time in ready]
+
+
+@pytest.mark.parametrize(
+    "right", [waits, lambda ready: np.max(ready) - np.array(ready), lambda r: tuple(waits(r))]
+)
+def test_waits_accepts(right):
+    report = check_waits(right)
+    assert report.passed, report
+
+
+def waits_in_place(ready):
+    last = max(ready)
+    for place, time in enumerate(ready):
+        ready[place] = last - time
+    return ready
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (
+            lambda ready: [-wait for wait in waits(ready)],
+            "ready at [57, 57, 114, 57]: the function says [-57",
+        ),
+        (lambda ready: [time - min(ready) for time in ready], "They wait for the last"),
+        (lambda ready: np.mean(ready) - np.array(ready), "Nobody waits for the mean"),
+        (lambda ready: ready, "Those are the times of getting ready"),
+        (lambda ready: [max(ready)] * len(ready), "Each wait starts when that student is ready"),
+        (
+            lambda ready: [max(a - b, 0) for a, b in zip(ready[-1:] + ready[:-1], ready, strict=True)],
+            "neighbour",
+        ),
+        (lambda ready: max(ready) - min(ready), "not a list of numbers"),
+        (lambda ready: [max(ready) - min(ready)], "1 numbers came back, not 4"),
+        (lambda ready: [7.0] * len(ready), "the last waits 0"),
+        (waits_in_place, "changed the list"),
+    ],
+)
+def test_waits_rejects(wrong, hint):
+    rejected(check_waits(wrong), hint)
+
+
+@pytest.mark.parametrize(
+    "right", [divmod, lambda rank, n: [rank // n, rank % n], lambda r, n: np.array(divmod(r, n))]
+)
+def test_place_accepts(right):
+    report = check_place(right)
+    assert report.passed, report
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda rank, n: (rank % n, rank // n), "The other way round"),
+        (lambda rank, n: (rank // n, rank), "Local ranks start again at 0"),
+        (lambda rank, n: (rank / n, rank % n), "divide with //"),
+        (lambda rank, n: (rank // n + 1, rank % n + 1), "Nodes and local ranks are numbered from 0"),
+        (lambda rank, n: (rank // n + 1, rank % n), "Nodes are numbered from 0"),
+        (lambda rank, n: (rank // n, rank % n + 1), "Local ranks are numbered from 0"),
+        (lambda rank, n: (rank % 2, rank // 2), "A node is filled first"),
+        (lambda rank, n: (5, 5), "How many full nodes come before rank 6"),
+        (lambda rank, n: rank // n, "not a list of numbers"),
+        (lambda rank, n: (rank // n, rank % n, n), "3 numbers came back, not 2"),
+    ],
+)
+def test_place_rejects(wrong, hint):
+    rejected(check_place(wrong), hint)
+
+
+# --- what the chapter says
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_bytes_over_one_link(stories, name):
+    story = stories[name]
+    ranks, gradient = story.setting.ranks, sum(story.bucket_bytes)
+    sent = sum(message.nbytes for message in story.run.messages if message.source == 0) / story.setting.steps
+    assert sent == pytest.approx(2 * (ranks - 1) * gradient / ranks, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_nobody_updates_before_the_last_gradient(stories, name):
+    story = stories[name]
+    for step, (gate, _) in enumerate(story.gates):
+        parts = parts_of_step(story, step)
+        assert all(part["chunks"] > 0 for part in parts)
+        assert min(part["others"] for part in parts) == pytest.approx(0, abs=1e-12)
+        for part, diary in zip(parts, story.diaries, strict=True):
+            mine = [phase for phase in diary.phases if phase.step == step]
+            assert sum(part.values()) == pytest.approx(mine[-1].stop - mine[0].start)
+            assert mine[-1].start > gate
+
+
+def test_a_straggler_costs_the_class_less_than_its_factor(stories):
+    assert 1.8 < stories["straggler"].run.seconds / stories["balanced"].run.seconds < 1.9
+
+
+def test_the_spans_tell_who_waits(stories):
+    story = stories["straggler"]
+    for rank, diary in enumerate(story.diaries):
+        mine = [s for s in story.run.spans if (s.rank, s.kind, s.label) == (rank, "wait", "all_reduce")]
+        told = sum(phase.stop - phase.start for phase in diary.phases if phase.kind == "wait")
+        assert sum(span.stop - span.start for span in mine) == pytest.approx(told)
+
+
+def test_replicas_differ_while_updates_are_under_way(stories):
+    story = stories["straggler"]
+    first = min(phase.stop for diary in story.diaries for phase in diary.phases if phase.kind == "update")
+    assert [len(set(state(story, time).fingerprints)) for time in (0, first, story.run.seconds)] == [1, 2, 1]
+
+
+def test_the_class_is_one_learner_with_all_the_pieces(stories):
+    story, training = stories["balanced"], load_digits()[0]
+    alone = Network(story.setting.width)
+    for step in story.steps:
+        pieces = [piece for diary in story.diaries for piece in diary.samples[step]]
+        alone.forward(training.images[pieces], training.labels[pieces])
+        alone.update([alone.backward(layer) for layer in (2, 1, 0)][::-1], story.setting.rate)
+        together = story.diaries[0].parameters[step + 1]
+        assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(alone.parameters, together, strict=True))
+
+
+def test_one_wrong_gradient_is_in_every_mean():
+    numbers = np.array([1.0, 1.0, 1.0, 97.0])
+    run = simulate(lambda comm: comm.all_reduce(numbers[[comm.rank]], "mean"), 4)
+    assert np.array_equal(run.values, [[25.0]] * 4)
+
+
+def test_the_same_class_in_real_processes(stories):
+    setting, simulated = PRESETS["straggler"], stories["straggler"]
+    real = tell(setting, run=launch(worker_of(setting), 4, timeout=60))
+    assert sorted(m[:3] for m in real.run.messages) == sorted(m[:3] for m in simulated.run.messages)
+    assert real.losses == pytest.approx(simulated.losses, abs=1e-9)
+    assert len({diary.fingerprints[-1] for diary in real.diaries}) == 1
+    assert barrier({"real": real}).numbers
+
+
+def test_the_map_lists_the_course_as_it_is():
+    rows = re.findall(
+        r"^\| (?:\[)?(\d+) · ([^\]|(]+?)(?: \(here\)|\]\((\w+)\.ipynb\)) \| (.*) \|$", SOURCE, re.MULTILINE
+    )
+    listed = [(str(each.number), each.title, each.notebook, each.able) for each in chapters()]
+    assert [row[:2] + row[3:] for row in rows] == [row[:2] + row[3:] for row in listed]
+    assert [row[2] for row in rows[1:]] == [row[2] for row in listed[1:]]
+
+
+# --- pictures
+
+
+def title(picture):
+    return picture.numbers[0].split(" [")[0]
+
+
+def titles(picture):
+    return [line.split(" [")[0] for line in picture.numbers if line[:1] != " "]
+
+
+def test_the_picture_of_the_barrier(stories):
+    picture = barrier({"Balanced": stories["balanced"], "One straggler": stories["straggler"]})
+    assert titles(picture) == [
+        "Balanced: all ready at 57 ms, nobody waits for others",
+        "One straggler: all ready at 114 ms, others wait up to 57 ms",
+    ]
+    assert (
+        "Balanced: the last gradient is ready at 57 ms, updates start from 68.2 ms to 68.2 ms" in picture.alt
+    )
+
+
+def test_the_picture_of_a_steps_parts(stories):
+    picture = step_shares(stories)
+    assert title(picture) == "slow_link: 58% of a step is waiting for chunks"
+    assert "straggler: works 71.2 ms, waits for others 42.7 ms" in picture.alt
+    assert [line.split(":")[0].strip() for line in picture.numbers[1:]] == [
+        "works",
+        "waits for others",
+        "waits for chunks",
+        "updates",
+    ]
+    assert len(PARTS) == 4
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_player_is_stored_as_the_view_it_shows(name, mode):
+    player = step_player(name, mode=mode)
+    picture = player.picture()
+    assert picture.png.startswith(b"\x89PNG") and picture.png == one_view(player.story, mode).png
+    assert picture.alt.startswith(mode.capitalize()) and len(title(picture)) <= 60
+
+
+def test_the_node_view_is_of_the_worker_chosen():
+    picture = step_player("straggler", mode="node", worker=2).picture()
+    assert title(picture) == "Node: worker 2 waits, then updates" and "worker 2" in picture.alt
+
+
+def test_the_map_of_components_has_a_figure_and_chapters_for_each():
+    picture = component_map()
+    assert set(COMPONENTS) == {end for start, stop, _ in ARROWS for end in (start, stop)}
+    assert {mode for _, mode, _ in COMPONENTS.values()} == set(MODES)
+    assert all(1 < chapter <= 12 for _, _, found in COMPONENTS.values() for chapter in found)
+    assert "backend to optimiser: mean" in picture.alt and len(title(picture)) <= 60
+
+
+@pytest.mark.parametrize(("nodes", "per_node"), [(2, 4), (1, 2), (3, 2)])
+def test_the_picture_of_machines(nodes, per_node):
+    picture = machines(nodes, per_node)
+    last = nodes * per_node - 1
+    assert f"rank {last} is on node {nodes - 1} and has local rank {per_node - 1}" in picture.alt
