@@ -999,8 +999,8 @@ LABELS = {
     "ch9_states_wrong": "the function says {value}. {why}",
     "ch9_states_unit": "That is right in GB; bytes are asked for",
     "ch9_states_cut": "That is {other}; DDP cuts nothing, each GPU holds everything",
-    "ch9_states_stage": "That is {other}: first the optimiser's state is cut, then the gradients too, then "
-    "the weights too",
+    "ch9_states_stage": "That is {other}. Each stage keeps the cuts before it: first the optimiser's state, "
+    "then the gradients too, then the weights too",
     "ch9_states_no_master": "The float32 master weights, 4 bytes a parameter, are missing; they belong to "
     "the optimiser's state",
     "ch9_states_one_moment": "Adam keeps two float32 numbers a parameter, and master weights beside them",
@@ -1011,7 +1011,8 @@ LABELS = {
     "and float32 master weights",
     "ch9_states_all_wide_and_master": "Weights and gradients are 16-bit here: 2 bytes each",
     "ch9_states_gradients_first": "Stage 1 cuts the optimiser's state, by far the largest part",
-    "ch9_states_weights_first": "Stage 1 cuts the optimiser's state, by far the largest part",
+    "ch9_states_only_one": "Only one part of 2 bytes is cut there. Each stage keeps the cuts before it: the "
+    "optimiser's state, the largest part, is cut from stage 1 on",
     "ch9_states_unknown": "That is {each} bytes a parameter on each GPU. Which of the three parts (2, 2 and "
     "12 bytes) does this stage divide by the number of GPUs?",
     "ch9_factors_passed": "1, 2, 3, 4 and 7 workers, micro-batches of any number and size",
@@ -1066,6 +1067,8 @@ LABELS = {
     "ch9_sparse_collective": "an all-reduce needs arrays of one shape, so the whole table; use all_gather",
     "ch9_sparse_twice": "{nbytes} bytes were sent, {most} are enough: add up rows that occur twice before "
     "you send them",
+    "ch9_sparse_wide": "{nbytes} bytes were sent, {most} are enough: send float32, as `values` are; np.zeros "
+    "makes float64 unless it is told otherwise",
     "ch9_sparse_bytes": "{nbytes} bytes were sent, {most} are enough: each distinct row once, its place as "
     "int64 and its numbers as float32",
     # chapter 8

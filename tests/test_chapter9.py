@@ -1,10 +1,13 @@
 """Chapter 9: its checkers, its pictures' numbers, and what it says of memory, clicks and jitter."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 from attempts import rejected, untouched
 
-from course_lib import Link, laws, simulate
+from course_lib import Link, launch, laws, simulate
 from course_lib.clicks import Clicks, auc, make_clicks
 from course_lib.collectives import all_gather
 from course_lib.exercises.chapter9 import check_sparse_mean, check_states, check_token_factors
@@ -13,8 +16,9 @@ from course_lib.pictures.language import longer_run, same_curve
 from course_lib.pictures.memory import states_on_each
 from course_lib.planner import STRATEGIES, plan
 from course_lib.sgd import ComputeTimes, asynchronous, click_regression, click_scores, synchronous
-from course_lib.training.clicks import ClicksResult
-from course_lib.training.mlm import MlmResult
+from course_lib.training.clicks import TASK, ClicksConfig, ClicksResult
+from course_lib.training.mlm import MlmConfig, MlmResult, mlm_worker
+from course_lib.training.worker import TrainingWorker
 
 CHECKS = [check_states, check_token_factors, check_sparse_mean]
 
@@ -37,6 +41,13 @@ def states(parameters, ranks, stage, widths=(12, 2, 2)):
     return parameters * sum(width / (ranks if place < stage else 1) for place, width in enumerate(widths))
 
 
+def only_its_own(parameters, ranks, stage):
+    widths = [12, 2, 2]
+    return parameters * sum(
+        width / ranks if stage == place + 1 else width for place, width in enumerate(widths)
+    )
+
+
 @pytest.mark.parametrize("right", [states, lambda *each: np.float64(states(*each))])
 def test_states_accepts(right):
     report = check_states(right)
@@ -49,7 +60,11 @@ def test_states_accepts(right):
         (lambda *each: states(*each) / 1e9, "right in GB; bytes are asked"),
         (lambda *each: states(*each) / 2**30, "bytes are asked"),
         (lambda p, k, stage: 16 * p / k, "8 GPUs, DDP: the function says 14 GB. That is ZeRO 3"),
-        (lambda p, k, stage: states(p, k, 3 if stage else 0), "first the optimiser's state is cut"),
+        (
+            lambda p, k, stage: states(p, k, 3 if stage else 0),
+            "8 GPUs, ZeRO 1: the function says 14 GB. That is ZeRO 3. Each stage keeps",
+        ),
+        (only_its_own, "8 GPUs, ZeRO 2: the function says 99.8 GB. Only one part of 2 bytes"),
         (lambda *each: states(*each, widths=(8, 2, 2)), "master weights, 4 bytes a parameter, are missing"),
         (lambda *each: states(*each, widths=(4, 2, 2)), "Adam's two float32 numbers"),
         (lambda *each: states(*each, widths=(12, 4, 2)), "Gradients are 16-bit here"),
@@ -171,6 +186,18 @@ def assigned(rows, values):
     return distinct, sums
 
 
+def wide(rows, values):
+    """As float64."""
+    distinct, places = np.unique(rows, return_inverse=True)
+    sums = np.zeros((len(distinct), values.shape[1]))
+    np.add.at(sums, places, values)
+    return distinct, sums
+
+
+def wide_and_repeated(rows, values):
+    return rows, values.astype(float)
+
+
 def by_the_table(comm, rows, values):
     table = np.zeros((10, values.shape[1]), np.float32)
     np.add.at(table, rows, values)
@@ -221,6 +248,8 @@ def writes_into_values(comm, rows, values):
             lambda *each: sparse(*each, first=lambda *pair: pair),
             "add up rows that occur twice before you send",
         ),
+        (lambda *each: sparse(*each, first=wide), "send float32"),
+        (lambda *each: sparse(*each, first=wide_and_repeated), "send float32"),
         (by_the_table, "so the whole table; use all_gather"),
         (as_tables, "each distinct row once"),
         (divided_by_holders, "number of workers that touched the row"),
@@ -253,7 +282,26 @@ def test_the_articles_model_and_the_papers():
     assert plan("BERT-base").memory.states == pytest.approx(1.76e9)
 
 
+@pytest.mark.parametrize(
+    ("precision", "optimiser", "recompute", "size", "fits"),
+    [
+        ("mixed", "adam", "none", 143, False),
+        ("mixed", "adam", "attention", 121, False),
+        ("fp32", "sgd", "none", 112, False),
+        ("fp32", "sgd", "attention", 74, True),
+        ("bf16", "sgd", "none", 59, True),
+        ("bf16", "adam", "none", 87, False),
+        ("bf16", "adam", "attention", 65, True),
+    ],
+)
+def test_what_fits_one_card(precision, optimiser, recompute, size, fits):
+    job = plan("7B", ranks=1, precision=precision, optimiser=optimiser, recompute=recompute)
+    assert (round(job.memory.total / 1e9), job.fits) == (size, fits)
+
+
 def test_the_ring_of_fourteen_gigabytes():
+    step = plan("7B", link=Link(0, 31e9), strategy="zero3").step
+    assert step.backward < step.hidden == pytest.approx(0.689, abs=0.001)  # behind forward as well
     seconds = [laws.ring_time(14e9, 8, bandwidth) for bandwidth in (450e9, 300e9, 31e9, 12.5e9, 3.125e9)]
     assert seconds == pytest.approx([0.054, 0.082, 0.790, 1.96, 7.84], rel=0.01)
     small = simulate(lambda comm: comm.all_reduce(np.zeros(70_000)), 8, link=Link(0, 12.5e9 / 25_000))
@@ -357,9 +405,36 @@ def test_a_batch_touches_few_rows():
     sizes = 1_000_000, 100_000, 10_000, 1000, 100, 10
     wide, _ = make_clicks(512, 1, vocabularies=sizes)
     touched = len(np.unique(wide.rows))
-    assert touched / sum(sizes) < 0.001
+    assert touched / sum(sizes) < 0.001 and 512 * 6 / sum(sizes) == pytest.approx(0.0028, abs=5e-5)
     sent = laws.compressed_wire_bytes(24 * touched, 8, "all_gather")
     assert sent < 0.01 * laws.compressed_wire_bytes(16 * sum(sizes), 8, "ring")
+
+
+# --- on a GPU
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_one_step_on_a_gpu_is_that_of_a_cpu(ranks):
+    """Of the language model and of the click model."""
+    text = MlmConfig(context=16, layers=1, width=32, global_batch=8, steps=1, dtype="float64")
+    clicks = ClicksConfig(training=256, held_out=64, batch=32, steps=1, epochs=1, dtype="float64")
+
+    def kind_of(progress):
+        return next(progress.model.parameters()).device.type
+
+    def worker(comm):
+        here = {"rank": comm.rank, "size": comm.size}
+        places = [SimpleNamespace(device=each, **here) for each in (comm.device, "cpu")]
+        jobs = mlm_worker(text, watch=kind_of), TrainingWorker(TASK, clicks, watch=kind_of)
+        return [[job(place) for job in jobs] for place in places]
+
+    for on_gpu, on_cpu in launch(worker, ranks, backend="gloo", timeout=55).values:
+        for result, by_cpu in zip(on_gpu, on_cpu, strict=True):
+            assert set(result.watched) == {"cuda"} and set(by_cpu.watched) == {"cpu"}
+            assert len(result.losses) == 1 and result.losses == pytest.approx(by_cpu.losses, rel=1e-9)
+            assert result.held_out_loss == pytest.approx(by_cpu.held_out_loss, rel=1e-6)
 
 
 # --- figures
