@@ -82,7 +82,8 @@ def claims(notebooks):
     decide = deciding(notebooks)
     cells = [
         "# The article's claims, measured\n\nEvery factual claim and formula of the article, in our words. "
-        "The last column leads to the section that shows it; the cell is tagged with the claim's number."
+        "The last column leads to the section that shows it; the cell is tagged with the claim's number. "
+        "What people do or prefer was not counted: where a claim is about that, the reason is what was measured."
     ]
     headings = {chapter.number: f"{chapter.number} · {chapter.title}" for chapter in chapters()}
     for number, group in groupby(ledger(), key=lambda claim: claim.chapter):
