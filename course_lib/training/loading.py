@@ -63,7 +63,7 @@ class Profile:
         return beside / sum(phase.seconds for phase in phases)
 
 
-def loading_worker(readers, steps=3, sample_seconds=2e-3, batch=16, width=384, layers=6):
+def loading_worker(readers, steps=3, sample_seconds=1e-3, batch=16, width=384, layers=12):
     """A worker that trains an MLP under DDP and profiles `steps` steps; returns its rank's Profile.
 
     Each sample takes `sample_seconds` to read. readers: processes of the DataLoader that read ahead; 0: the
