@@ -1095,7 +1095,8 @@ LABELS = {
     "ch8_ddp_divided_twice": "rank {rank} has the means divided by {number} once more: divide only once",
     "ch8_ddp_own_share": "rank {rank} has its own gradients divided by {number}, without the others': "
     "what was reduced was a copy",
-    "ch8_ddp_unknown": "rank {rank}: after finish() the gradients are not the means over the ranks",
+    "ch8_ddp_unknown": "rank {rank}: after the second step's finish() the gradients are not the means over "
+    "the ranks. Is the list of handles emptied? Was anything divided before the sum was there?",
     "ch8_ddp_gap": "rank {rank}: the first steps are right, but after {steps} a parameter is {gap:.2g} "
     "away from that under DistributedDataParallel. Does something stay from one step to the next?",
     "ch8_accumulate_passed": "1, 2 and 3 workers with 1, 3 and 4 micro-batches: the mean gradient, and "
@@ -1120,6 +1121,8 @@ LABELS = {
     "{mean:g}",
     "ch8_accumulate_twice": "rank {rank} has gradient {gradient:g} instead of {mean:g}: DDP has divided "
     "by the number of ranks already",
+    "ch8_accumulate_held": "rank {rank}: the gradient is right, but up to {held} micro-batches are in "
+    "memory at once, as one large batch would be. Run the backward pass of each before the next forward pass",
     "ch8_accumulate_unknown": "rank {rank} has gradient {gradient} instead of {mean:g}, the mean of all "
     "micro-batches of all ranks. Divide each loss by the number of micro-batches, and let all gradients "
     "add up",
@@ -1139,13 +1142,18 @@ LABELS = {
     "ch8_torchrun_address": "--master-addr is missing: the default is this machine itself, where no other "
     "looks",
     "ch8_torchrun_local": "{address} is, on every machine, that machine itself; they must meet at one",
-    "ch8_torchrun_first": "all must meet at the machine with --node-rank 0, {first}; here --master-addr "
-    "is {address}",
+    "ch8_torchrun_first": "all must meet at the machine with --node-rank 0, {first}; here {option} is "
+    "{address}",
     "ch8_torchrun_ports": "the machines look at different ports, {ports}: one for all",
     "ch8_torchrun_unknown": "--rdzv-endpoint must be one of the machines and a port; got {address}",
-    "ch8_torchrun_backend": "--rdzv-endpoint needs --rdzv-backend c10d beside it",
+    "ch8_torchrun_backend": "--rdzv-backend {backend} needs a server that is not there: leave it out, or "
+    "take c10d",
+    "ch8_torchrun_backends": "the machines have --rdzv-backend {backends}: one for all",
+    "ch8_torchrun_end": "--rdzv-endpoint is missing: one of the machines and a port (with --rdzv-backend "
+    "c10d it stands in place of --master-addr)",
+    "ch8_torchrun_port": "--rdzv-endpoint {end} has no port; without --rdzv-backend c10d it needs one",
     "ch8_torchrun_ends": "the machines have --rdzv-endpoint {ends}: one for all",
-    "ch8_torchrun_ids": "--rdzv-id must be there, and the same on all machines",
+    "ch8_torchrun_ids": "the machines have --rdzv-id {ids}: the same for all",
     "ch8_phase_load": "waiting for data",
     "ch8_phase_forward": "forward",
     "ch8_phase_backward": "backward",
@@ -1154,9 +1162,10 @@ LABELS = {
     "ch8_lane_rank": "rank 0",
     "ch8_no_reader": "The training process reads",
     "ch8_readers": "{readers} processes read ahead",
-    "ch8_profile_title": "Waiting for data: {before:.0%} of the time; with readers {after:.0%}",
+    "ch8_reader": "1 process reads ahead",
+    "ch8_profile_title": "Waiting for data: {before:.0%} of the time; with {readers} readers {after:.0%}",
     "ch8_profile_alt_one": "{readers}: {steps} steps in {ms} ms, of which {load:.0%} waiting for data and "
-    "{backward:.0%} backward.",
+    "{backward:.0%} backward; an all-reduce runs during {beside:.0%} of backward.",
     "ch8_holds_data": "Data parallel\n{share:.0%} of the model, {batch:.0%} of the batch",
     "ch8_holds_zero": "ZeRO stage 3\n{share:.0%} of the model (shards), {batch:.0%} of the batch",
     "ch8_holds_tensor": "Tensor parallel\n{share:.0%} of the model (slices), {batch:.0%} of the batch",
@@ -1164,17 +1173,19 @@ LABELS = {
     "ch8_holds_worker": "worker",
     "ch8_holds_layer": "layer",
     "ch8_holds_title": "Only plain data parallelism gives each worker all of it",
-    "ch8_holds_alt": "Four panels, each with four workers as columns and four layers as rows; three bars "
-    "in each place are filled as far as the worker holds the layer's parameters, gradients and optimiser "
-    "state: {listed}.",
+    "ch8_holds_alt": "Four panels, each with four workers as columns and four layers as rows; of three bars "
+    "in each place that part is filled which the worker holds of the layer's parameters, gradients and "
+    "optimiser state, another part for each worker (ZeRO: from top to bottom, tensor parallel: from left to "
+    "right): {listed}.",
     "ch8_part_parameters": "parameters",
     "ch8_part_gradients": "gradients",
     "ch8_part_optimizer": "optimiser state",
-    "ch8_updates": "updates",
+    "ch8_updates": "updates n",
     "ch8_weight": "weight w",
+    "ch8_exact": "exact: 1 − {update:g} n",
     "ch8_still_title": "{names}: updates of {update:g} are rounded away",
     "ch8_moved_title": "Updates of {update:g} arrive in every format",
-    "ch8_precision_alt": "{title}. The weight against the number of updates; the closed form is a "
+    "ch8_precision_alt": "{title}. The weight against the number n of updates; exact is a "
     "straight line from 1 to {line:.4g} after {steps}. At the end: {listed}.",
     # chapter 11
     "ch11_case_gradients": "{workers}, a gradient of 5 numbers on each",

@@ -8,15 +8,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from attempts import left_empty, rejected, untouched
 
 from course_lib import RankError, launch, simulate
 from course_lib.exercises.chapter8_accumulation import check_accumulate
 from course_lib.exercises.chapter8_ddp import check_own_ddp
 from course_lib.exercises.chapter8_torchrun import MACHINES, check_commands
-from course_lib.pictures.holdings import WAYS, holding, share_of_model, who_holds_what
+from course_lib.pictures.holdings import WAYS, filled, holding, share_of_model, who_holds_what
 from course_lib.pictures.precision import small_updates
-from course_lib.pictures.profiles import step_profiles
+from course_lib.pictures.profiles import step_profiles, sub_rows
 from course_lib.training import DigitsConfig, digits_worker
 from course_lib.training.agents import run_agents
 from course_lib.training.loading import PHASES, REDUCE, Phase, Profile, loading_worker, profile_of_events
@@ -57,6 +58,8 @@ def own_ddp(**changes):
             if change["reduce"] == "own share":
                 parameter.grad /= size
                 gradient = parameter.grad * 1
+            if change["reduce"] == "half":
+                parameter.grad *= 0.7
             for _ in range(change["divide"]):
                 gradient /= size
             handle = dist.all_reduce(gradient, async_op=change["reduce"] != "blocking")
@@ -142,6 +145,7 @@ def test_an_untouched_own_ddp_is_not_a_failure(stub):
         ({"reduce": "never"}, "was not called in a step"),
         ({"reduce": "blocking"}, "async_op=True"),
         ({"reduce": "one bucket"}, "use smaller buckets"),
+        ({"reduce": "half"}, "Is the list of handles emptied"),
         ({"wait": False}, "10 of 10 all-reduces not waited for"),
         ({"result": "None"}, "is the return of finish missing"),
         ({"result": "handles"}, "must return finish, a function; got list"),
@@ -186,6 +190,18 @@ def one_scope(net, batches, loss_of):
     (loss_of(net, batches[-1]) / len(batches)).backward()
 
 
+def one_backward(net, batches, loss_of):
+    (sum(loss_of(net, batch) for batch in batches) / len(batches)).backward()
+
+
+def forward_first(net, batches, loss_of):
+    with net.no_sync():
+        losses = [loss_of(net, batch) for batch in batches[:-1]]
+        for loss in losses:
+            (loss / len(batches)).backward()
+    (loss_of(net, batches[-1]) / len(batches)).backward()
+
+
 @pytest.mark.parametrize("attempt", [accumulate(), one_scope])
 def test_accumulation_passes(attempt):
     report = check_accumulate(attempt)
@@ -207,6 +223,8 @@ def test_an_untouched_accumulation_is_not_a_failure(stub):
         (accumulate(inner=True), "net, not net.module"),
         (accumulate(divide=False), "the sum over micro-batches"),
         (accumulate(zero=True), "leave zero_grad to the caller"),
+        (one_backward, "up to 4 micro-batches are in memory at once"),
+        (forward_first, "Run the backward pass of each before the next forward pass"),
         (lambda net, batches, loss_of: loss_of(net, batches[0]).backward(), "1 forward passes for 4"),
     ],
 )
@@ -237,6 +255,14 @@ def by_rendezvous(end="node-a:29500", more="--rdzv-id job7 --rdzv-backend=c10d")
         typed(start="python -m torch.distributed.run"),
         by_rendezvous(),
         by_rendezvous("node-c:1234"),
+        by_rendezvous("node-b"),
+        by_rendezvous(more="--rdzv-backend c10d"),
+        by_rendezvous(more="--node-rank {number}"),
+        by_rendezvous(more="--node-rank {number} --rdzv-backend static --rdzv-id 7"),
+        lambda number: (
+            f"torchrun --nnodes 3 --nproc-per-node 4 --node-rank {2 - number} "
+            "--rdzv-endpoint node-c:29500 train.py"
+        ),
     ],
 )
 def test_commands_pass(command):
@@ -254,7 +280,7 @@ def test_untouched_commands_are_not_a_failure(stub):
 @pytest.mark.parametrize(
     ("command", "hint"),
     [
-        (typed(rank="0"), "0, 0, 0: each needs a number of its own"),
+        (typed(rank="0"), "node-a, node-b, node-c: the machines have --node-rank 0, 0, 0: each needs"),
         (typed(rank="1{number}"), "numbered 0, 1, 2"),
         (typed(each=12), "would start all ranks on this machine"),
         (typed(each=1), "one for each GPU, 4; got 1"),
@@ -274,9 +300,17 @@ def test_untouched_commands_are_not_a_failure(stub):
         ),
         (by_rendezvous("{own}:29500"), "one for all"),
         (by_rendezvous("localhost:29500"), "that machine itself"),
-        (by_rendezvous(more="--rdzv-id 7"), "--rdzv-backend c10d"),
-        (by_rendezvous(more="--rdzv-backend c10d"), "--rdzv-id must be there"),
-        (by_rendezvous(more="--rdzv-backend c10d --rdzv-id {number}"), "the same on all machines"),
+        (by_rendezvous(more="--rdzv-id 7"), "0, 0, 0: each needs a number of its own"),
+        (by_rendezvous(more="--rdzv-backend c10d --rdzv-id {number}"), "--rdzv-id 0, 1, 2: the same for all"),
+        (by_rendezvous(more="--rdzv-backend etcd"), "needs a server that is not there"),
+        (by_rendezvous("node-b:29500", "--node-rank {number}"), "here --rdzv-endpoint is node-b"),
+        (by_rendezvous("node-a", "--node-rank {number}"), "has no port"),
+        (by_rendezvous("my-machine:29500"), "must be one of the machines and a port; got my-machine"),
+        (typed(more="--rdzv-backend c10d"), "--rdzv-endpoint is missing"),
+        (
+            lambda number: typed(more="--rdzv-backend c10d" if number else "")(number),
+            "node-a, node-b, node-c: the machines have --rdzv-backend static, c10d, c10d",
+        ),
         (lambda number: 7, "must be a string; got int"),
         (lambda number: "torchrun 'train.py", "No closing quotation"),
     ],
@@ -307,6 +341,17 @@ def test_a_profile_is_read_by_names():
     assert [phase.kind for phase in profile.phases] == ["load", "forward", "backward", REDUCE, "update"]
     assert profile.seconds == pytest.approx(0.1) and profile.share("load") == pytest.approx(0.3)
     assert profile.share(REDUCE) == pytest.approx(0.35)
+    assert profile.milliseconds("load") == pytest.approx(30)
+    assert profile.beside_reduce("backward") == pytest.approx(0.75)
+    assert profile.beside_reduce("forward") == 0
+
+
+def test_all_reduces_that_overlap_have_rows_of_their_own():
+    spans = [(0, 4), (1, 3), (2, 6), (3, 5), (6, 7)]
+    phases = tuple(Phase(REDUCE, start, stop) for start, stop in spans)
+    assert sub_rows(phases) == [0, 1, 2, 1, 0]
+    profile = Profile(1, 1, (Phase("backward", 0, 10), *phases))
+    assert profile.beside_reduce("backward") == pytest.approx(0.7)
 
 
 def profile_of(readers, load):
@@ -319,14 +364,15 @@ def profile_of(readers, load):
 def test_profiles_say_what_is_waited_for():
     picture = step_profiles([profile_of(0, 15), profile_of(4, 0)])
     assert is_whole(picture)
-    assert "Waiting for data: 75% of the time; with readers 0%" in picture.alt
+    assert "Waiting for data: 75% of the time; with 4 readers 0%" in picture.alt
     assert "The training process reads: 1 steps in 20 ms, of which 75% waiting for data" in picture.alt
+    assert "an all-reduce runs during 67% of backward" in picture.alt
     assert "  backward: areas 2.16" in picture.numbers
 
 
 def test_readers_take_over_what_the_training_process_waited_for():
     starved, fed = (launch(loading_worker(readers), 2, timeout=60).values[0] for readers in (0, 4))
-    assert starved.share("load") * starved.seconds > 3 * 16 * 2e-3
+    assert starved.share("load") * starved.seconds > 3 * 16 * 1e-3
     assert fed.share("load") * fed.seconds < 0.8 * starved.share("load") * starved.seconds
     kinds = [phase.kind for phase in fed.phases if phase.kind in PHASES]
     assert kinds == [*PHASES] * 3 and any(phase.kind == REDUCE for phase in fed.phases)
@@ -345,6 +391,30 @@ def test_bad_arguments_of_the_loader(options, message):
         loading_worker(**options)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(("ranks", "backend"), [(1, "nccl"), (2, "gloo")])
+def test_a_step_of_this_chapter_on_a_gpu(ranks, backend):
+    """no_sync, autocast, DDP and an optimiser; rank r has x = r + 1 and then 10 (r + 1)."""
+
+    def worker(comm):
+        from torch.nn.parallel import DistributedDataParallel
+
+        layer = torch.nn.Linear(1, 1, bias=False).to(comm.device)
+        torch.nn.init.zeros_(layer.weight)
+        net, optimizer = DistributedDataParallel(layer), torch.optim.SGD(layer.parameters(), lr=1.0)
+        for number, scope in enumerate((net.no_sync, nullcontext)):
+            inputs = torch.full((1, 1), 10.0**number * (comm.rank + 1), device=comm.device)
+            with scope(), torch.autocast("cuda", torch.bfloat16):
+                predicted = net(inputs)
+                predicted.float().sum().backward()
+        optimizer.step()
+        return layer.weight.item(), layer.weight.grad.is_cuda, str(predicted.dtype)
+
+    mean = 11 * (ranks + 1) / 2
+    assert launch(worker, ranks, backend=backend).values == [(-mean, True, "torch.bfloat16")] * ranks
+
+
 # --- pictures
 
 
@@ -357,6 +427,10 @@ def test_who_holds_what():
         for way in WAYS[1:]:
             assert sum(holding(way, worker, layer).model for worker in range(4)) == 1
         assert sum(holding("data", worker, layer).batch for worker in range(4)) == 1
+    assert filled("zero", 2, 0, "gradients") == (0, 0.5, 1, 0.25)
+    assert filled("tensor", 2, 0, "gradients") == (0.5, 0, 0.25, 1)
+    assert filled("data", 2, 0, "gradients") == filled("pipeline", 2, 2, "gradients") == (0, 0, 1, 1)
+    assert filled("pipeline", 2, 1, "gradients") == (0, 0, 1, 0)
     assert is_whole(who_holds_what())
     with pytest.raises(ValueError, match="way must be one of data"):
         holding("model", 0, 0)

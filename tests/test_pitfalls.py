@@ -53,6 +53,7 @@ def test_c11_token_losses(shown):
 
 def test_c15_a_layer_without_gradient(shown):
     assert shown["unused_layer"] == [1.5, 1.5]
+    assert launch(pitfalls.unused_layer(find=False, steps=1), 2).values == [1.0, 2.0]
     with pytest.raises(RankError, match="find_unused_parameters=True") as caught:
         launch(pitfalls.unused_layer(find=False), 2)
     assert "did not receive grad for rank" in str(caught.value) and ": spare.weight" in str(caught.value)
@@ -94,6 +95,29 @@ def test_without_padding_every_item_counts_once(items, ranks, shuffle):
     mine = [pitfalls.without_padding(sampler) for sampler in samplers]
     assert sorted(sum(mine, [])) == list(range(items))
     assert all(list(sampler)[: len(own)] == own for sampler, own in zip(samplers, mine, strict=True))
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_evaluating_the_inner_module_waits_for_nobody(inner):
+    """Rank 1 has no sample: in DDP's forward, rank 0 broadcasts buffers, and rank 1 does something else."""
+
+    def worker(comm):
+        import torch.distributed as dist
+
+        net = torch.nn.parallel.DistributedDataParallel(torch.nn.BatchNorm1d(1))
+        net.eval()
+        with torch.no_grad():
+            for samples in (torch.ones(2, 1),) * (comm.rank == 0):
+                (net.module if inner else net)(samples)
+        counts = torch.tensor([1.0, 2.0])
+        dist.all_reduce(counts)
+        return counts.tolist()
+
+    if inner:
+        assert launch(worker, 2).values == [[2.0, 4.0]] * 2
+    else:
+        with pytest.raises(RankError, match="no end within 4 s"):
+            launch(worker, 2, timeout=4)
 
 
 # Random numbers, files, number formats

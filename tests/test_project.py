@@ -86,6 +86,11 @@ def test_no_file_knows_the_machine_of_its_author():
     assert not found
 
 
+def test_no_file_has_marks_of_a_merge():
+    marks = re.compile(rb"^(<{7} |>{7} |={7}$)", re.MULTILINE)
+    assert not [name for name in git_files() if marks.search((ROOT / name).read_bytes())]
+
+
 def test_the_top_level_stays_small():
     assert {name.split("/")[0] for name in git_files()} <= TOP_LEVEL
 

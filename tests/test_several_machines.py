@@ -44,3 +44,4 @@ def test_the_slurm_script_is_sound():
     subprocess.run(["bash", "-n", "run.slurm"], cwd=FOLDER, check=True)
     text = (FOLDER / "run.slurm").read_text(encoding="utf-8")
     assert "worker.py" in text and "#SBATCH --nodes" in text
+    assert '--cpus-per-task="$SLURM_CPUS_PER_TASK"' in text

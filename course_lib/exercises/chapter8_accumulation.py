@@ -9,14 +9,15 @@ from course_lib.exercises.report import NotYet, checked, expect, not_attempted, 
 from course_lib.labels import label
 from course_lib.processes import launch
 
-COUNTS, BATCHES, TIMEOUT = (2, 1, 3), (4, 1, 3), 20  # workers, micro-batches, seconds
+COUNTS, BATCHES, TIMEOUT = (2, 1, 3), (4, 1, 3), 40  # workers, micro-batches, seconds
 
 
 @dataclass(frozen=True)
 class Observed:
     """One case on one rank. inputs: of the micro-batches, each the gradient of its loss.
 
-    passes: forward passes; scopes: how often no_sync was entered; calls: all-reduces.
+    passes: forward passes; scopes: how often no_sync was entered; calls: all-reduces. held: the most losses
+    whose backward pass was still to come when a forward pass began.
     """
 
     inputs: tuple
@@ -24,6 +25,7 @@ class Observed:
     passes: int
     scopes: int
     calls: int
+    held: int
 
 
 @exercise("8.2")
@@ -63,6 +65,7 @@ def _judge(case, rank, number, mean, seen):
     if seen.gradient is None or abs(seen.gradient - mean) > 1e-9 * mean:
         slip = _slip(seen, mean, number)
         expect(False, case, label(f"ch8_accumulate_{slip}", **words, gradient=seen.gradient, mean=mean))
+    expect(not seen.held, case, label("ch8_accumulate_held", **words, held=seen.held + 1))
 
 
 def _slip(seen, mean, number):
@@ -95,11 +98,20 @@ class _Watch:
         from torch.nn.parallel import DistributedDataParallel
 
         layer = torch.nn.Linear(1, 1, bias=False).double()
-        net, counts = DistributedDataParallel(layer), {"passes": 0, "scopes": 0, "calls": 0}
+        net, counts = DistributedDataParallel(layer), {"passes": 0, "scopes": 0, "calls": 0, "held": 0}
         _count(net, counts)
         inputs = [float(10**number * (comm.rank + 1) + number) for number in range(batches)]
         tensors = [torch.tensor([[each]], dtype=torch.float64) for each in inputs]
-        self.accumulate(net, tensors, lambda net, batch: net(batch).mean())
+        open_graphs = set()
+
+        def loss_of(net, batch):
+            counts["held"] = max(counts["held"], len(open_graphs))
+            loss, number = net(batch).mean(), counts["passes"]
+            open_graphs.add(number)
+            loss.register_hook(lambda _: open_graphs.discard(number))
+            return loss
+
+        self.accumulate(net, tensors, loss_of)
         gradient = None if layer.weight.grad is None else layer.weight.grad.item()
         return Observed(tuple(inputs), gradient, **counts)
 

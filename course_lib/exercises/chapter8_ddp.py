@@ -14,7 +14,7 @@ from course_lib.labels import label
 from course_lib.processes import launch
 
 COUNTS = (2, 1, 3, 4)  # workers; mistakes are plainest with two
-STEPS, CLOSE, TIMEOUT = 20, 1e-7, 20
+STEPS, CLOSE, TIMEOUT = 20, 1e-7, 40
 UNTOUCHED, EMPTY, NOT_CALLABLE, TRAINED = "untouched", "empty", "not callable", "trained"
 
 

@@ -8,6 +8,7 @@ from course_lib.exercises.report import Report, checked, expect, not_attempted
 from course_lib.labels import label
 
 MACHINES, GPUS = ("node-a", "node-b", "node-c"), 4
+TOGETHER = ", ".join(MACHINES)  # the case of what is wrong with no line alone
 SCRIPT = "train.py"
 LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 FLAGS = ("standalone", "no-python", "m", "module", "run-path")  # options that take no value
@@ -37,8 +38,16 @@ def _commands(command):
         parsed.append(_parse(name, text))
     for name, options in zip(MACHINES, parsed, strict=True):
         _expect_counts(name, options)
-    meet = _by_rendezvous if any("rdzv-endpoint" in each for each in parsed) else _by_address
-    meet(parsed)
+    backends = [options.get("rdzv-backend", "static") for options in parsed]
+    for name, backend in zip(MACHINES, backends, strict=True):
+        expect(backend in ("static", "c10d"), name, label("ch8_torchrun_backend", backend=backend))
+    expect(len({*backends}) == 1, TOGETHER, label("ch8_torchrun_backends", backends=_listed(backends)))
+    ids = {options.get("rdzv-id", "none") for options in parsed}  # torchrun's default
+    expect(len(ids) == 1, TOGETHER, label("ch8_torchrun_ids", ids=_listed(sorted(ids))))
+    if backends[0] == "c10d":
+        _expect_one_end(parsed)
+    else:
+        _by_address(parsed)
 
 
 def _parse(name, text):
@@ -71,34 +80,43 @@ def _expect_counts(name, options):
 
 
 def _by_address(parsed):
-    numbers = [options.get("node-rank") for options in parsed]
+    """torchrun's default: the machines are numbered, and all meet at number 0's."""
+    numbers = [options.get("node-rank", "0") for options in parsed]
     if len({*numbers}) < len(numbers):
-        expect(False, MACHINES[-1], label("ch8_torchrun_equal", numbers=_listed(numbers)))
-    right = sorted(map(str, numbers)) == [str(number) for number in range(len(MACHINES))]
-    expect(right, MACHINES[-1], label("ch8_torchrun_numbers", numbers=_listed(numbers)))
+        expect(False, TOGETHER, label("ch8_torchrun_equal", numbers=_listed(numbers)))
+    right = sorted(numbers) == [str(number) for number in range(len(MACHINES))]
+    expect(right, TOGETHER, label("ch8_torchrun_numbers", numbers=_listed(numbers)))
     first = MACHINES[numbers.index("0")]
+    if any("rdzv-endpoint" in options for options in parsed):
+        _expect_one_end(parsed, first)
+        end = parsed[0]["rdzv-endpoint"]
+        expect(":" in end, TOGETHER, label("ch8_torchrun_port", end=end))
+        return
     for name, options in zip(MACHINES, parsed, strict=True):
         address = options.get("master-addr")
         expect(address is not None, name, label("ch8_torchrun_address"))
-        _expect_meeting(name, address, first, label("ch8_torchrun_first", first=first, address=address))
+        what = label("ch8_torchrun_first", first=first, option="--master-addr", address=address)
+        _expect_meeting(name, address, (first,), what)
     ports = {options.get("master-port", "29500") for options in parsed}
-    expect(len(ports) == 1, MACHINES[-1], label("ch8_torchrun_ports", ports=_listed(sorted(ports))))
+    expect(len(ports) == 1, TOGETHER, label("ch8_torchrun_ports", ports=_listed(sorted(ports))))
 
 
-def _by_rendezvous(parsed):
-    ends = [options.get("rdzv-endpoint", "") for options in parsed]
-    for name, options, end in zip(MACHINES, parsed, ends, strict=True):
-        address = end.partition(":")[0]
-        _expect_meeting(name, address, MACHINES, label("ch8_torchrun_unknown", address=address))
-        expect(options.get("rdzv-backend") == "c10d", name, label("ch8_torchrun_backend"))
-    expect(len({*ends}) == 1, MACHINES[-1], label("ch8_torchrun_ends", ends=_listed(ends)))
-    ids = {options.get("rdzv-id") for options in parsed}
-    expect(len(ids) == 1 and None not in ids, MACHINES[-1], label("ch8_torchrun_ids"))
+def _expect_one_end(parsed, first=None):
+    """All have one --rdzv-endpoint, on machine `first`, or on any of them."""
+    for name, options in zip(MACHINES, parsed, strict=True):
+        expect("rdzv-endpoint" in options, name, label("ch8_torchrun_end"))
+        address = options["rdzv-endpoint"].partition(":")[0]
+        what = label("ch8_torchrun_unknown", address=address)
+        if first and address in MACHINES:
+            what = label("ch8_torchrun_first", first=first, option="--rdzv-endpoint", address=address)
+        _expect_meeting(name, address, (first,) if first else MACHINES, what)
+    ends = [options["rdzv-endpoint"] for options in parsed]
+    expect(len({*ends}) == 1, TOGETHER, label("ch8_torchrun_ends", ends=_listed(ends)))
 
 
 def _expect_meeting(name, address, wanted, what):
     expect(address not in LOCAL, name, label("ch8_torchrun_local", address=address))
-    expect(address == wanted or (wanted is MACHINES and address in wanted), name, what)
+    expect(address in wanted, name, what)
 
 
 def _listed(values):

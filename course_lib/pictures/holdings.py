@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import RANK_COLOURS, styled
@@ -9,6 +11,7 @@ from course_lib.pictures.style import RANK_COLOURS, styled
 WORKERS = LAYERS = 4
 WAYS = ("data", "zero", "tensor", "pipeline")
 BAR, GAP = 0.2, 0.03  # width of one of the three bars that stand for a layer on a worker
+HEIGHT = 0.72
 PARTS = {"parameters": RANK_COLOURS[0], "gradients": RANK_COLOURS[1], "optimizer": RANK_COLOURS[2]}
 
 
@@ -46,8 +49,19 @@ def share_of_model(way, stage=3):
     return sum(holding(way, 0, layer, stage).model for layer in range(LAYERS)) / LAYERS
 
 
+def filled(way, worker, layer, part):
+    """(left, top, width, height) of what a worker holds of a layer, as shares of the whole bar.
+
+    Each worker of ZeRO has rows of its own, each of tensor parallelism columns of its own.
+    """
+    share = getattr(holding(way, worker, layer), part)
+    if way == "tensor":
+        return worker * share, 0.0, share, 1.0
+    return 0.0, worker * share if way == "zero" else 0.0, 1.0, share
+
+
 def who_holds_what():
-    """A panel a way: a column for each worker, a row for each layer; bars say how much it holds."""
+    """A panel a way: a column for each worker, a row for each layer; bars say what part it holds."""
     with styled():
         figure, panels = new_figure(rows=2, columns=2, height=5.2, sharex=True, sharey=True)
         for axes, way in zip(panels.flat, WAYS, strict=True):
@@ -72,12 +86,20 @@ def _in_words(way):
 def _draw(axes, way, once):
     for place, (part, colour) in enumerate(PARTS.items()):
         places = [(worker, layer) for worker in range(WORKERS) for layer in range(LAYERS)]
-        lefts = [worker + (place - 1) * (BAR + GAP) for worker, _ in places]
-        bottoms = [layer + 0.36 for _, layer in places]
+        lefts = [worker + (place - 1) * (BAR + GAP) - BAR / 2 for worker, _ in places]
+        tops = [layer - HEIGHT / 2 for _, layer in places]
         empty = {"color": "none", "edgecolor": "#AAAAAA", "linewidth": 0.6, "label": f"_{part}"}
-        axes.bar(lefts, [-0.72] * len(places), BAR, bottom=bottoms, **empty)
-        heights = [-0.72 * getattr(holding(way, *place), part) for place in places]
+        axes.bar(lefts, [HEIGHT] * len(places), BAR, bottom=tops, align="edge", **empty)
+        x, y, widths, heights = np.transpose([filled(way, *each, part) for each in places])
         name = once + label(f"ch8_part_{part}")
-        axes.bar(lefts, heights, BAR, bottom=bottoms, color=colour, label=name)
+        axes.bar(
+            lefts + BAR * x,
+            HEIGHT * heights,
+            BAR * widths,
+            tops + HEIGHT * y,
+            align="edge",
+            color=colour,
+            label=name,
+        )
     axes.set(xlim=(-0.6, WORKERS - 0.4), ylim=(LAYERS - 0.4, -0.6))
     axes.grid(visible=False)

@@ -13,7 +13,8 @@ def small_updates(steps, weights, update):
     still = [name for name, end in ends.items() if end == 1]
     with styled():
         figure, axes = new_figure()
-        axes.plot(steps, [1 - update * each for each in steps], color=THEORY, label=label("theory"))
+        exact = [1 - update * each for each in steps]
+        axes.plot(steps, exact, color=THEORY, label=label("ch8_exact", update=update))
         for number, (name, values) in enumerate(weights.items()):
             axes.plot(steps, values, MARKERS[number % 4], color=rank_colour(number), markersize=7, label=name)
         axes.set(xlabel=label("ch8_updates"), ylabel=label("ch8_weight"))

@@ -18,7 +18,7 @@ MS = 1e-3
 
 
 def step_profiles(profiles):
-    """For each Profile a panel with two lanes: the rank's phases, and its all-reduces, on one axis."""
+    """A panel a Profile: the rank's phases in one lane, in another its all-reduces, none over another."""
     end = max(profile.seconds for profile in profiles) / MS
     words = [
         label(
@@ -28,6 +28,7 @@ def step_profiles(profiles):
             ms=number_text(profile.seconds / MS),
             load=profile.share("load"),
             backward=profile.share("backward"),
+            beside=profile.beside_reduce("backward"),
         )
         for profile in profiles
     ]
@@ -39,7 +40,7 @@ def step_profiles(profiles):
             axes.set_title(_readers(profile), fontsize=10)
         panels[-1].set_xlabel(label("seconds", unit="ms"))
         before, after = (profile.share("load") for profile in (profiles[0], profiles[-1]))
-        title = label("ch8_profile_title", before=before, after=after)
+        title = label("ch8_profile_title", before=before, after=after, readers=profiles[-1].readers)
         figure.suptitle(title, x=0.01, ha="left", fontsize=12)
         figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handlelength=1.4)
         return Picture(figure, f"{title}. {' '.join(words)}")
@@ -48,23 +49,36 @@ def step_profiles(profiles):
 def _readers(profile):
     if profile.readers == 0:
         return label("ch8_no_reader")
+    if profile.readers == 1:
+        return label("ch8_reader")
     return label("ch8_readers", readers=profile.readers)
+
+
+def sub_rows(phases):
+    """A row for each Phase, in order of start: the first one in which none runs any more."""
+    free, rows = [], []
+    for phase in phases:
+        row = next((row for row, stop in enumerate(free) if stop <= phase.start), len(free))
+        free[row : row + 1] = [phase.stop]
+        rows.append(row)
+    return rows
 
 
 def _draw(axes, profile, once):
     for kind, colour in COLOURS.items():
         phases = [phase for phase in profile.phases if phase.kind == kind]
+        rows = sub_rows(phases)
+        height = HEIGHT / (1 + max(rows, default=0))
         lane = int(kind == REDUCE)
         axes.barh(
-            [lane] * len(phases),
+            [lane + (row + 0.5) * height - HEIGHT / 2 for row in rows],
             [phase.seconds / MS for phase in phases],
             left=[phase.start / MS for phase in phases],
-            height=HEIGHT,
+            height=height,
             color=colour,
             edgecolor="#888888" if kind == "load" else "white",
             linewidth=0.4,
             hatch="////" if kind == "load" else None,
-            alpha=0.7 if lane else 1.0,
             label=once + label(f"ch8_phase_{kind}"),
         )
     axes.set_yticks([0, 1], [label("ch8_lane_rank"), label("overlap_reduce_lane")])

@@ -46,8 +46,24 @@ class Profile:
         """Of the time from the first to the last moment, in phases of this kind; they may overlap."""
         return sum(phase.seconds for phase in self.phases if phase.kind == kind) / self.seconds
 
+    def milliseconds(self, kind):
+        """In phases of this kind, of one step, on average."""
+        return 1e3 * self.share(kind) * self.seconds / self.steps
 
-def loading_worker(readers, steps=3, sample_seconds=2e-3, batch=16, width=384, layers=6):
+    def beside_reduce(self, kind):
+        """Of the time in phases of this kind, the share during which an all-reduce runs."""
+        phases = [phase for phase in self.phases if phase.kind == kind]
+        reduces = [phase for phase in self.phases if phase.kind == REDUCE]
+        beside = 0.0
+        for phase in phases:
+            reached = phase.start  # reduces come in order of start, so none is counted twice
+            for reduce in reduces:
+                beside += max(0.0, min(phase.stop, reduce.stop) - max(reached, reduce.start))
+                reached = max(reached, min(phase.stop, reduce.stop))
+        return beside / sum(phase.seconds for phase in phases)
+
+
+def loading_worker(readers, steps=3, sample_seconds=1e-3, batch=16, width=384, layers=12):
     """A worker that trains an MLP under DDP and profiles `steps` steps; returns its rank's Profile.
 
     Each sample takes `sample_seconds` to read. readers: processes of the DataLoader that read ahead; 0: the

@@ -2,6 +2,8 @@
 
 from contextlib import nullcontext
 
+from course_lib.arguments import whole_number
+
 
 def accumulation(comm):
     """Two micro-batches before an update; rank r has x = r + 1 and then 10 (r + 1).
@@ -36,13 +38,14 @@ def inner_module(comm):
     return results
 
 
-def unused_layer(find):
-    """A worker: two steps of a model whose layer `spare` gets no gradient; find: find_unused_parameters.
+def unused_layer(find, steps=2):
+    """A worker: steps of a model whose layer `spare` gets no gradient; find: find_unused_parameters.
 
-    With False DDP raises in the second forward, and at debug level INFO names the layer. (Not DETAIL, nor so
-    launch(..., debug=True): with it PyTorch 2.13 crashes as it makes a DDP object on gloo.) With True →
-    gradient of the layer that is used, x = r + 1 on rank r.
+    → gradient of the layer that is used, x = r + 1 on rank r; with False it is not averaged either, and in
+    the second forward DDP raises, and at debug level INFO names the layer. (Not DETAIL, nor so
+    launch(..., debug=True): with it PyTorch 2.13 crashes as it makes a DDP object on gloo.)
     """
+    steps = whole_number("steps", steps, 1)
 
     def worker(comm):
         import torch
@@ -60,7 +63,7 @@ def unused_layer(find):
                 return self.used(inputs)
 
         net = DistributedDataParallel(Model(), find_unused_parameters=find)
-        for _ in range(2):
+        for _ in range(steps):
             net.zero_grad()
             _loss(net, comm.rank + 1.0).backward()
         return net.module.used.weight.grad.item()
