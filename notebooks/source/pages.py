@@ -83,7 +83,8 @@ def claims(notebooks):
     cells = [
         "# The article's claims, measured\n\nEvery factual claim and formula of the article, in our words. "
         "The last column leads to the section that shows it; the cell is tagged with the claim's number. "
-        "What people do or prefer was not counted: where a claim is about that, the reason is what was measured."
+        "What people do, prefer or believe was not counted: where a claim is about that, its reason is "
+        "what was measured, and the note says so."
     ]
     headings = {chapter.number: f"{chapter.number} · {chapter.title}" for chapter in chapters()}
     for number, group in groupby(ledger(), key=lambda claim: claim.chapter):
