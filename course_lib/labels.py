@@ -898,6 +898,7 @@ LABELS = {
     "step_player_preset_slow_link": "Slow link",
     "step_player_preset_eight": "K = 8",
     "step_player_given": "Recorded from real processes: played as it happened, nothing to set.",
+    "step_player_start": "has not begun",
     "step_player_load": "loads",
     "step_player_forward": "runs forward",
     "step_player_backward": "runs backward, layer {layer}",
@@ -905,6 +906,7 @@ LABELS = {
     "step_player_wait_for": "waits for {ranks}",
     "step_player_update": "updates",
     "step_player_done": "is done",
+    "step_player_short_start": "",
     "step_player_short_load": "loads",
     "step_player_short_forward": "forward",
     "step_player_short_backward": "backward {layer}",
@@ -1387,12 +1389,14 @@ LABELS = {
     "did you add up all {ranks} links? One is asked)",
     "ch1_link_one_trip_whole": "Each passing carries one chunk, a K-th of the gradient; and there are 2(K − "
     "1)",
+    "ch1_link_kilo": "That is in kB, a thousand times less: the answer is asked in bytes, as the gradient is given",
+    "ch1_link_kibi": "That is in units of 1,024 bytes: the answer is asked in bytes, as the gradient is given",
     "ch1_link_unknown": "{turns} chunks cross the link, each a K-th of the gradient",
     "ch1_waits_passed": "1, 2, 3, 4 and 7 students, with one last, two last, and all alone",
     "ch1_waits_case": "ready at {ready}",
     "ch1_waits_count": "{got} numbers came back, not {wanted}: a wait for each student",
     "ch1_waits_wrong": "the function says {value}. {why}",
-    "ch1_waits_changed": "the function changed the list that it was given",
+    "ch1_waits_changed": "the function changed the list that it was given: work on a copy, or use max(ready)",
     "ch1_waits_sign": "The sign is the wrong way round: who is early waits, and waits are not negative",
     "ch1_waits_first": "That is how long after the first each is ready. They wait for the last",
     "ch1_waits_mean": "That is against the mean. Nobody waits for the mean; all wait for the last",
@@ -1405,6 +1409,7 @@ LABELS = {
     "ch1_place_pair": "{got} numbers came back, not 2: the node and the local rank",
     "ch1_place_wrong": "the function says {value}. {why}",
     "ch1_place_fraction": "A node has a whole number: divide with //",
+    "ch1_place_always_four": "That is right for 4 on each node. How many there are, the argument per_node tells",
     "ch1_place_swapped": "The other way round: first the node, then the local rank",
     "ch1_place_local_is_rank": "Local ranks start again at 0 on each node",
     "ch1_place_one_by_one": "That deals ranks out to the nodes one by one. A node is filled first, then the "
@@ -1414,7 +1419,10 @@ LABELS = {
     "ch1_place_local_from_one": "Local ranks are numbered from 0",
     "ch1_place_unknown": "How many full nodes come before rank {rank}, and how many ranks of its own node?",
     "ch1_no_number": "{kind} came back, not a number",
-    "ch1_no_numbers": "{kind} came back, not a list of numbers",
+    "ch1_no_numbers": "{kind} came back, not {wanted}",
+    "ch1_none": "it returned None; is a return missing?",
+    "ch1_of_waits": "a list of numbers",
+    "ch1_of_places": "a pair (node, local rank)",
 }
 
 
