@@ -1326,7 +1326,8 @@ LABELS = {
     "ch11_held_alt": "Bytes of parameters, gradients and Adam's moments that each rank holds, against the "
     "number of ranks. {listed}.",
     # chapter 1
-    "class_at_work_lanes_alt": "Below, the whole run on a line of time: who loads, computes, waits and updates.",
+    "class_at_work_lanes_alt": "Below, the whole run on a line of time: who loads, computes, waits, "
+    "updates.",
     "class_at_work_source_alt": "Source: {ranks} students at desks in a ring. From a pile of its own each "
     "gets pieces with handwritten digits on them; no piece is on two desks.",
     "class_at_work_pipe_alt": "Pipe: after {time}, {flying} chunks of gradient travel on the {ranks} links "
@@ -1349,7 +1350,8 @@ LABELS = {
     "waiting for chunks, update. No update starts before the last gradient is ready. {listed}.",
     "ch1_mean_axis": "first step, average over the students ({unit})",
     "ch1_shares_title": "{name}: {share:.0%} of a step is waiting for chunks",
-    "ch1_shares_alt": "A bar for each class, the first step averaged over its students, in four parts. {listed}.",
+    "ch1_shares_alt": "A bar for each class, the first step averaged over its students, in four parts. "
+    "{listed}.",
     "ch1_part_loader": "data loader",
     "ch1_part_replica": "replica",
     "ch1_part_backward": "backward",
@@ -1390,8 +1392,8 @@ LABELS = {
     "did you add up all {ranks} links? One is asked)",
     "ch1_link_one_trip_whole": "Each passing carries one chunk, a K-th of the gradient; and there are 2(K − "
     "1)",
-    "ch1_link_kilo": "That is in kB, a thousand times less: the answer is asked in bytes, as the gradient is given",
-    "ch1_link_kibi": "That is in units of 1,024 bytes: the answer is asked in bytes, as the gradient is given",
+    "ch1_link_kilo": "That is in kB. The answer is asked in bytes, as the gradient is given",
+    "ch1_link_kibi": "That is in units of 1,024 bytes. The answer is asked in bytes, as the gradient",
     "ch1_link_unknown": "{turns} chunks cross the link, each a K-th of the gradient",
     "ch1_waits_passed": "1, 2, 3, 4 and 7 students, with one last, two last, and all alone",
     "ch1_waits_case": "ready at {ready}",
@@ -1410,7 +1412,7 @@ LABELS = {
     "ch1_place_pair": "{got} numbers came back, not 2: the node and the local rank",
     "ch1_place_wrong": "the function says {value}. {why}",
     "ch1_place_fraction": "A node has a whole number: divide with //",
-    "ch1_place_always_four": "That is right for 4 on each node. How many there are, the argument per_node tells",
+    "ch1_place_always_four": "That is right for 4 on each node. Use the argument per_node",
     "ch1_place_swapped": "The other way round: first the node, then the local rank",
     "ch1_place_local_is_rank": "Local ranks start again at 0 on each node",
     "ch1_place_one_by_one": "That deals ranks out to the nodes one by one. A node is filled first, then the "

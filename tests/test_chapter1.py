@@ -169,7 +169,10 @@ def test_place_accepts(right):
         (lambda rank, n: (rank % 2, rank // 2), "A node is filled first"),
         (lambda rank, n: (5, 5), "How many full nodes come before rank 6"),
         (lambda rank, n: rank // n, "int came back, not a pair (node, local rank)"),
-        (lambda rank, n: divmod(rank, 4), "rank 6, 3 on each node: the function says [1, 2]. That is right for 4"),
+        (
+            lambda rank, n: divmod(rank, 4),
+            "rank 6, 3 on each node: the function says [1, 2]. That is right for 4",
+        ),
         (forgets_to_return, "it returned None; is a return missing?"),
         (lambda rank, n: (rank // n, rank % n, n), "3 numbers came back, not 2"),
     ],
@@ -242,7 +245,8 @@ def test_the_same_class_in_real_processes(stories):
     real = tell(setting, run=launch(worker_of(setting), 4, timeout=60))
     assert sorted(m[:3] for m in real.run.messages) == sorted(m[:3] for m in simulated.run.messages)
     assert real.losses == pytest.approx(simulated.losses, abs=1e-9)
-    assert [diary.fingerprints for diary in real.diaries] == [diary.fingerprints for diary in simulated.diaries]
+    for mine, kept in zip(real.diaries, simulated.diaries, strict=True):
+        assert mine.fingerprints == kept.fingerprints
     assert barrier({"real": real}).numbers
 
 

@@ -226,7 +226,12 @@ def _node(axes, story, worker):
     axes.grid(visible=False, axis="y")
     axes.set_title(label("class_at_work_node", rank=worker))
     axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=4, fontsize=8, handlelength=1.2, columnspacing=0.8
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.24),
+        ncols=4,
+        fontsize=8,
+        handlelength=1.2,
+        columnspacing=0.8,
     )
 
 

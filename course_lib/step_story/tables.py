@@ -8,7 +8,7 @@ NEAR = {"simulated": 1e-9, "real": 1e-3}  # moments closer than this share of th
 
 
 def moments(story):
-    """Times in order, from where the first begins to the end; the latest of those that are near each other."""
+    """Times in order, from the first beginning to the end; the latest of those that are near each other."""
     seconds, first = story.run.seconds, min(diary.phases[0].start for diary in story.diaries)
     near = max(NEAR[story.run.world] * seconds, 0.0)
     kept = []
