@@ -947,7 +947,7 @@ LABELS = {
     "step_player_loss": "loss on 261 digits that nobody has seen (nats)",
     "step_player_steps": "steps done",
     "class_at_work_source": "Source: everyone gets other pieces",
-    "class_at_work_pipe": "Pipe: chunks of gradient, {sent} so far",
+    "class_at_work_pipe": "Pipe: chunks, {sent} so far",
     "class_at_work_node": "Node: worker {rank} waits, then updates",
     "class_at_work_terminal": "Terminal: {ranks} equal replicas",
     "class_at_work_loss": "held-out loss (nats)",
@@ -1326,8 +1326,7 @@ LABELS = {
     "ch11_held_alt": "Bytes of parameters, gradients and Adam's moments that each rank holds, against the "
     "number of ranks. {listed}.",
     # chapter 1
-    "class_at_work_lanes_alt": "Below, the whole run on a line of time: who loads, computes, waits, "
-    "updates.",
+    "class_at_work_lanes_alt": "Below, the whole run on a line of time: who loads, computes, waits, updates.",
     "class_at_work_source_alt": "Source: {ranks} students at desks in a ring. From a pile of its own each "
     "gets pieces with handwritten digits on them; no piece is on two desks.",
     "class_at_work_pipe_alt": "Pipe: after {time}, {flying} chunks of gradient travel on the {ranks} links "

@@ -6,7 +6,7 @@ from course_lib.step_story.model import LAYERS
 
 
 class Doing(NamedTuple):
-    """kind: a Phase's, "start" before the first, or "done". part: piece or layer. share: of it over, 0 to 1."""
+    """kind: a Phase's, "start" before the first, "done". part: piece or layer. share: of it over, 0 to 1."""
 
     kind: str
     step: int
