@@ -898,6 +898,7 @@ LABELS = {
     "step_player_preset_slow_link": "Slow link",
     "step_player_preset_eight": "K = 8",
     "step_player_given": "Recorded from real processes: played as it happened, nothing to set.",
+    "step_player_start": "has not begun",
     "step_player_load": "loads",
     "step_player_forward": "runs forward",
     "step_player_backward": "runs backward, layer {layer}",
@@ -905,6 +906,7 @@ LABELS = {
     "step_player_wait_for": "waits for {ranks}",
     "step_player_update": "updates",
     "step_player_done": "is done",
+    "step_player_short_start": "",
     "step_player_short_load": "loads",
     "step_player_short_forward": "forward",
     "step_player_short_backward": "backward {layer}",
@@ -917,8 +919,9 @@ LABELS = {
     "step_player_phase_backward": "backward",
     "step_player_phase_wait": "wait",
     "step_player_phase_update": "update",
-    "step_player_gate_legend": "▾ the last gradient is ready: nobody updates before",
+    "step_player_gate_legend": "▾ the last gradient of the step is ready",
     "step_player_said": "Step {step} of {steps}, at {time}. {doing}. Arrived so far: {sent}. Loss: {loss}.",
+    "step_player_playing": "Step {step} of {steps}. {doing}. Loss: {loss}.",
     "step_player_sent": "sent so far",
     "step_player_equal": "all replicas equal",
     "step_player_unequal": "some have updated",
@@ -926,13 +929,14 @@ LABELS = {
     "step_player_shards": "{samples} digits, cut into {ranks} shards of {shard}: a student each",
     "step_player_samples": "samples {first} to {last}",
     "step_player_title_pipe": "Pipe: gradients travel in chunks round the ring",
-    "step_player_of": "{sent} of {total}",
     "step_player_buckets": "Buckets of this step; chunks received, of {chunks} (✓: the mean)",
     "step_player_title_node": "Node: worker {rank} {doing}",
     "step_player_layer": "layer {layer}",
     "step_player_bucket": "bucket {bucket}",
     "step_player_work": "work",
     "step_player_gate": "last one ready",
+    "step_player_lacking": "not all have a gradient",
+    "step_player_ringing": "chunks travel",
     "step_player_empty": "no gradient yet",
     "step_player_ready": "ready",
     "step_player_chunks": "{received} of {whole} chunks",
@@ -943,7 +947,7 @@ LABELS = {
     "step_player_loss": "loss on 261 digits that nobody has seen (nats)",
     "step_player_steps": "steps done",
     "class_at_work_source": "Source: everyone gets other pieces",
-    "class_at_work_pipe": "Pipe: chunks of gradient, {sent} so far",
+    "class_at_work_pipe": "Pipe: chunks, {sent} so far",
     "class_at_work_node": "Node: worker {rank} waits, then updates",
     "class_at_work_terminal": "Terminal: {ranks} equal replicas",
     "class_at_work_loss": "held-out loss (nats)",
@@ -1333,6 +1337,7 @@ LABELS = {
     "ch11_held_alt": "Bytes of parameters, gradients and Adam's moments that each rank holds, against the "
     "number of ranks. {listed}.",
     # chapter 1
+    "class_at_work_lanes_alt": "Below, the whole run on a line of time: who loads, computes, waits, updates.",
     "class_at_work_source_alt": "Source: {ranks} students at desks in a ring. From a pile of its own each "
     "gets pieces with handwritten digits on them; no piece is on two desks.",
     "class_at_work_pipe_alt": "Pipe: after {time}, {flying} chunks of gradient travel on the {ranks} links "
@@ -1353,9 +1358,10 @@ LABELS = {
     "ch1_barrier_one": "{name}: the last gradient is ready at {gate}, updates start from {first} to {last}",
     "ch1_barrier_alt": "The first step of each student as bars in a row: work, waiting for other students, "
     "waiting for chunks, update. No update starts before the last gradient is ready. {listed}.",
-    "ch1_mean_axis": "first step of the mean student ({unit})",
+    "ch1_mean_axis": "first step, average over the students ({unit})",
     "ch1_shares_title": "{name}: {share:.0%} of a step is waiting for chunks",
-    "ch1_shares_alt": "A bar for each class, the first step of its mean student in four parts. {listed}.",
+    "ch1_shares_alt": "A bar for each class, the first step averaged over its students, in four parts. "
+    "{listed}.",
     "ch1_part_loader": "data loader",
     "ch1_part_replica": "replica",
     "ch1_part_backward": "backward",
@@ -1396,12 +1402,14 @@ LABELS = {
     "did you add up all {ranks} links? One is asked)",
     "ch1_link_one_trip_whole": "Each passing carries one chunk, a K-th of the gradient; and there are 2(K − "
     "1)",
+    "ch1_link_kilo": "That is in kB. The answer is asked in bytes, as the gradient is given",
+    "ch1_link_kibi": "That is in units of 1,024 bytes. The answer is asked in bytes, as the gradient",
     "ch1_link_unknown": "{turns} chunks cross the link, each a K-th of the gradient",
     "ch1_waits_passed": "1, 2, 3, 4 and 7 students, with one last, two last, and all alone",
     "ch1_waits_case": "ready at {ready}",
     "ch1_waits_count": "{got} numbers came back, not {wanted}: a wait for each student",
     "ch1_waits_wrong": "the function says {value}. {why}",
-    "ch1_waits_changed": "the function changed the list that it was given",
+    "ch1_waits_changed": "the function changed the list that it was given: work on a copy, or use max(ready)",
     "ch1_waits_sign": "The sign is the wrong way round: who is early waits, and waits are not negative",
     "ch1_waits_first": "That is how long after the first each is ready. They wait for the last",
     "ch1_waits_mean": "That is against the mean. Nobody waits for the mean; all wait for the last",
@@ -1414,6 +1422,7 @@ LABELS = {
     "ch1_place_pair": "{got} numbers came back, not 2: the node and the local rank",
     "ch1_place_wrong": "the function says {value}. {why}",
     "ch1_place_fraction": "A node has a whole number: divide with //",
+    "ch1_place_always_four": "That is right for 4 on each node. Use the argument per_node",
     "ch1_place_swapped": "The other way round: first the node, then the local rank",
     "ch1_place_local_is_rank": "Local ranks start again at 0 on each node",
     "ch1_place_one_by_one": "That deals ranks out to the nodes one by one. A node is filled first, then the "
@@ -1423,7 +1432,10 @@ LABELS = {
     "ch1_place_local_from_one": "Local ranks are numbered from 0",
     "ch1_place_unknown": "How many full nodes come before rank {rank}, and how many ranks of its own node?",
     "ch1_no_number": "{kind} came back, not a number",
-    "ch1_no_numbers": "{kind} came back, not a list of numbers",
+    "ch1_no_numbers": "{kind} came back, not {wanted}",
+    "ch1_none": "it returned None; is a return missing?",
+    "ch1_of_waits": "a list of numbers",
+    "ch1_of_places": "a pair (node, local rank)",
 }
 
 

@@ -39,7 +39,14 @@ def test_an_untouched_stub_is_not_a_failure(check, stub):
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_an_error_in_the_attempt_is_shown(check):
-    rejected(check(lambda *_: 1 / 0), "ZeroDivisionError")
+    report = check(lambda *_: 1 / 0)
+    rejected(report, "it raised ZeroDivisionError")
+    assert not re.search(r"rank \d+ raised", repr(report))
+
+
+def forgets_to_return(*arguments):
+    found = sum(np.sum(each) for each in arguments)
+    found += 1
 
 
 @pytest.mark.parametrize("nothing", ["text", object(), [1, 2, 3, 4, 5], float("nan"), [[1, 2], [3]], 1j, {}])
@@ -79,6 +86,10 @@ def test_link_bytes_accepts(right):
         (lambda m, k: 1.5 * m, "A class of one has nobody to send to"),
         (lambda m, k: 3 * m / k**2, "6 chunks cross the link"),
         (lambda m, k: [m, k], "list came back, not a number"),
+        (lambda m, k: 2 * (k - 1) * m / k / 1000, "That is in kB"),
+        (lambda m, k: 2 * (k - 1) * m / k / 1024, "units of 1,024 bytes"),
+        (forgets_to_return, "it returned None; is a return missing?"),
+        (lambda m, k: [m][k], "it raised IndexError"),
     ],
 )
 def test_link_bytes_rejects(wrong, hint):
@@ -104,6 +115,12 @@ def waits_in_place(ready):
     return ready
 
 
+def waits_of_the_sorted(ready):
+    order = list(ready)
+    ready.sort()
+    return [ready[-1] - time for time in order]
+
+
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
@@ -123,6 +140,9 @@ def waits_in_place(ready):
         (lambda ready: [max(ready) - min(ready)], "1 numbers came back, not 4"),
         (lambda ready: [7.0] * len(ready), "the last waits 0"),
         (waits_in_place, "changed the list"),
+        (waits_of_the_sorted, "work on a copy, or use max(ready)"),
+        (forgets_to_return, "it returned None; is a return missing?"),
+        (lambda ready: ready[9], "it raised IndexError"),
     ],
 )
 def test_waits_rejects(wrong, hint):
@@ -148,7 +168,12 @@ def test_place_accepts(right):
         (lambda rank, n: (rank // n, rank % n + 1), "Local ranks are numbered from 0"),
         (lambda rank, n: (rank % 2, rank // 2), "A node is filled first"),
         (lambda rank, n: (5, 5), "How many full nodes come before rank 6"),
-        (lambda rank, n: rank // n, "not a list of numbers"),
+        (lambda rank, n: rank // n, "int came back, not a pair (node, local rank)"),
+        (
+            lambda rank, n: divmod(rank, 4),
+            "rank 6, 3 on each node: the function says [1, 2]. That is right for 4",
+        ),
+        (forgets_to_return, "it returned None; is a return missing?"),
         (lambda rank, n: (rank // n, rank % n, n), "3 numbers came back, not 2"),
     ],
 )
@@ -220,7 +245,8 @@ def test_the_same_class_in_real_processes(stories):
     real = tell(setting, run=launch(worker_of(setting), 4, timeout=60))
     assert sorted(m[:3] for m in real.run.messages) == sorted(m[:3] for m in simulated.run.messages)
     assert real.losses == pytest.approx(simulated.losses, abs=1e-9)
-    assert len({diary.fingerprints[-1] for diary in real.diaries}) == 1
+    for mine, kept in zip(real.diaries, simulated.diaries, strict=True):
+        assert mine.fingerprints == kept.fingerprints
     assert barrier({"real": real}).numbers
 
 

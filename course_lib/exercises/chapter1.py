@@ -1,9 +1,12 @@
 """Checkers of chapter 1's exercises: bytes over a link, who waits how long, places on machines."""
 
+import math
+
 import numpy as np
 
+from course_lib.exercises.asking import ask
 from course_lib.exercises.credit import exercise
-from course_lib.exercises.report import WORKER_COUNTS, checked, expect, real_array, run_attempt, workers
+from course_lib.exercises.report import WORKER_COUNTS, checked, expect, real_array, workers
 from course_lib.labels import label
 from course_lib.pictures.wording import exact_text
 
@@ -15,7 +18,7 @@ READY = {  # milliseconds, a student each
     4: (57, 57, 114, 57),
     7: (30, 30, 80, 45, 80, 31.5, 60),
 }
-PLACES = ((8, 4), (4, 1), (6, 6), (14, 7), (6, 2), (9, 3))  # ranks, of them on each node
+PLACES = ((8, 4), (9, 3), (14, 7), (6, 2), (6, 6), (4, 1))  # ranks, of them on each node
 TELLING = 6  # the rank tried first, where no two slips give the same
 
 
@@ -44,8 +47,7 @@ def _link_bytes(link_bytes):
     for ranks in sorted(WORKER_COUNTS, key=lambda ranks: (ranks != 4, ranks)):
         for gradient in GRADIENTS:
             case = label("ch1_link_case", workers=workers(ranks), gradient=f"{gradient:,}")
-            run = run_attempt(case, lambda _, m=gradient, k=ranks: link_bytes(m, k), 1)
-            value = _number(case, run.values[0])
+            value = _number(case, ask(case, link_bytes, gradient, ranks))
             turns = 2 * (ranks - 1)
             if abs(value - turns * gradient / ranks) > turns:  # chunks may differ by a byte
                 why = label(f"ch1_link_{_wrong_bytes(value, gradient, ranks)}", ranks=ranks, turns=turns)
@@ -61,6 +63,8 @@ def _wrong_bytes(value, gradient, ranks):
         "twice_around": 2 * gradient,
         "whole_each_time": 2 * (ranks - 1) * gradient,
         "one_trip_whole": (ranks - 1) * gradient,
+        "kilo": 2 * (ranks - 1) * gradient / ranks / 1e3 if ranks > 1 else None,
+        "kibi": 2 * (ranks - 1) * gradient / ranks / 1024 if ranks > 1 else None,
     }
     near = (name for name, slip in slips.items() if slip is not None and np.isclose(value, slip, rtol=1e-6))
     return next(near, "unknown")
@@ -72,21 +76,16 @@ def _wrong_bytes(value, gradient, ranks):
 def _waits(waits):
     for ready in sorted(READY.values(), key=lambda ready: (len(ready) != 4, len(ready))):
         case = label("ch1_waits_case", ready=_listed(ready))
-        run = run_attempt(case, lambda _, c=case, ready=ready: _on_a_list(c, waits, ready), 1)
-        value = _numbers(case, run.values[0])
+        mine = list(ready)
+        value = ask(case, waits, mine)
+        expect(mine == list(ready), case, label("ch1_waits_changed"))
+        value = _numbers(case, value, label("ch1_of_waits"))
         right = np.max(ready) - np.array(ready)
         wanted = value.shape == right.shape
         expect(wanted, case, label("ch1_waits_count", got=value.size, wanted=len(ready)))
         if not np.allclose(value, right, atol=1e-6):
             why = label(f"ch1_waits_{_wrong_waits(value, np.array(ready))}")
             expect(False, case, label("ch1_waits_wrong", value=_listed(value), why=why))
-
-
-def _on_a_list(case, waits, ready):
-    mine = list(ready)
-    value = waits(mine)
-    expect(mine == list(ready), case, label("ch1_waits_changed"))
-    return value
 
 
 def _wrong_waits(value, ready):
@@ -108,8 +107,7 @@ def _place(place):
     for ranks, per_node in PLACES:
         for rank in sorted(range(ranks), key=lambda rank: rank != TELLING):
             case = label("ch1_place_case", rank=rank, per_node=per_node)
-            run = run_attempt(case, lambda _, r=rank, n=per_node: place(r, n), 1)
-            value = _numbers(case, run.values[0])
+            value = _numbers(case, ask(case, place, rank, per_node), label("ch1_of_places"))
             expect(value.shape == (2,), case, label("ch1_place_pair", got=value.size))
             node, local = divmod(rank, per_node)
             if not np.array_equal(value, (node, local)):
@@ -122,6 +120,7 @@ def _wrong_place(value, rank, per_node, ranks):
     nodes = ranks // per_node
     slips = {
         "fraction": [rank / per_node, local],
+        "always_four": [rank // 4, rank % 4] if per_node != 4 else [math.nan, math.nan],
         "swapped": [local, node],
         "local_is_rank": [node, rank],
         "one_by_one": [rank % nodes, rank // nodes],
@@ -136,16 +135,18 @@ def _wrong_place(value, rank, per_node, ranks):
 
 
 def _number(case, value):
+    expect(value is not None, case, label("ch1_none"))
     array = real_array(value)
     single = array is not None and array.size == 1 and np.isfinite(array).all()
     expect(single, case, label("ch1_no_number", kind=type(value).__name__))
     return float(np.asarray(array, float).reshape(()))
 
 
-def _numbers(case, value):
+def _numbers(case, value, wanted):
+    expect(value is not None, case, label("ch1_none"))
     array = real_array(value)
     several = array is not None and array.ndim == 1 and np.isfinite(array).all()
-    expect(several, case, label("ch1_no_numbers", kind=type(value).__name__))
+    expect(several, case, label("ch1_no_numbers", kind=type(value).__name__, wanted=wanted))
     return np.asarray(array, float)
 
 

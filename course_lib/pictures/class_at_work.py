@@ -5,12 +5,13 @@ import math
 from course_lib.digits import load_digits
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.puzzle import draw_piece, draw_replica, draw_student
+from course_lib.pictures.puzzle import draw_piece, draw_replica, draw_student, place_on_desk
 from course_lib.pictures.style import PHASE_COLOURS, rank_colour, styled
 from course_lib.pictures.wording import TIMES, bytes_text, number_text, seconds_text, unit_of
 from course_lib.step_story.state import state
 
-WIDE, HIGH, PILES = 1.35, 1.0, 0.42  # of the ring of desks; how far the piles are from its middle
+WIDE, HIGH, PILES = 1.45, 1.0, 0.36  # of the ring of desks; how far the piles are from its middle
+SEAT = {"left": 0.5, "right": 0.5, "top": 0.46, "bottom": 0.32}  # what a desk takes around its place
 LOOKS = {  # of a phase: colour, hatch
     "load": ("#EFBF55", None),
     "forward": ("#99C7E0", None),
@@ -38,25 +39,33 @@ def one_view(story, mode, worker=0):
     """The panel of one mode alone, larger; `worker` is the one that "node" looks at."""
     early, middle, late = _moments(story, worker)
     with styled():
-        figure, axes = new_figure(height=2.9 if mode == "node" else 4.2)
         if mode == "node":
+            figure, axes = new_figure(height=3.2)
             _node(axes, story, worker)
+            below = ""
         else:
+            figure, (axes, lanes) = new_figure(2, height=5.0, height_ratios=(5, 1))
+            _lanes(lanes, story)
+            below = " " + label("class_at_work_lanes_alt")
             draw, now = {"source": (_source, early), "pipe": (_pipe, middle), "terminal": (_terminal, late)}[
                 mode
             ]
             draw(axes, story, now)
             axes.set_anchor("C")
-        return Picture(figure, label(f"class_at_work_{mode}_alt", **_words(story, middle), rank=worker))
+        about = label(f"class_at_work_{mode}_alt", **_words(story, middle), rank=worker)
+        return Picture(figure, about + below)
 
 
 def _moments(story, worker):
-    """States worth seeing: while pieces come, while the last chunks of a step travel, at the end."""
+    """States worth seeing: a piece has just left its pile, the last chunks of a step travel, the end."""
     chunk = max(
         (chunk for chunk in story.chunks if chunk.step == 0), key=lambda chunk: (chunk.bucket, -chunk.turn)
     )
     loading = story.diaries[worker].phases[min(2, story.setting.pieces - 1)]
-    early, middle = (state(story, (each.start + each.stop) / 2) for each in (loading, chunk))
+    early, middle = (
+        state(story, each.start + share * (each.stop - each.start))
+        for each, share in ((loading, 0.12), (chunk, 0.5))
+    )
     return early, middle, state(story, story.run.seconds)
 
 
@@ -81,17 +90,39 @@ def _place(turn, ranks, far=1.0):
     return far * WIDE * math.cos(angle), -far * HIGH * math.sin(angle)
 
 
+def _scale(ranks):
+    return 1.0 if ranks <= 5 else 0.78
+
+
+def _on_link(rank, ranks, share):
+    """A point of the link from `rank` to the next, from the edge of one desk to that of the other."""
+    after, before = _leaving(rank, ranks, 1), _leaving((rank + 1) % ranks, ranks, -1)
+    return _place(rank + after + (1 - after - before) * share, ranks)
+
+
+def _leaving(rank, ranks, way):
+    """How far round one is out of a desk, as a share of the link."""
+    (x, y), scale = _place(rank, ranks), _scale(ranks)
+    for turn in range(2, 41):
+        there = _place(rank + way * turn / 100, ranks)
+        across, up = (there[0] - x) / scale, (there[1] - y) / scale
+        if not (-SEAT["left"] < across < SEAT["right"] and -SEAT["bottom"] < up < SEAT["top"]):
+            return turn / 100
+    return 0.41
+
+
 def _class(axes, story, now):
     """Desks in a ring with what lies on them, and the links between."""
-    from matplotlib.patches import PathPatch
+    from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
     ranks, images = story.setting.ranks, load_digits()[0].images
     busy = {story.chunks[number].source for number, _ in now.flying}
     for rank in range(ranks):
         colour, width = ("#222222", 2.4) if rank in busy else ("#CCCCCC", 1.6)
-        path = [_place(rank + step / 24, ranks) for step in range(25)]
-        axes.add_artist(PathPatch(Path(path), fill=False, edgecolor=colour, linewidth=width, zorder=1))
+        path = Path([_on_link(rank, ranks, step / 24) for step in range(25)])
+        look = {"color": colour, "linewidth": width, "mutation_scale": 11, "zorder": 1}
+        axes.add_artist(FancyArrowPatch(path=path, arrowstyle="-|>", **look))
     for rank in range(ranks):
         desk = now.desks[rank]
         draw_student(
@@ -101,7 +132,7 @@ def _class(axes, story, now):
             now.fingerprints[rank],
             images[list(desk.pieces)],
             waits=now.doing[rank].kind == "wait",
-            scale=1.0 if ranks <= 5 else 0.78,
+            scale=_scale(ranks),
         )
     axes.set(xlim=(-1.95, 1.95), ylim=(-1.4, 1.5))
     axes.set_aspect("equal", anchor="W")
@@ -116,8 +147,12 @@ def _source(axes, story, now):
             x, y = _place(rank, ranks, PILES)
             draw_piece(axes, x + 0.02 * depth, y + 0.03 * depth, 0.15, rank)
         if desk.coming >= 0:
-            far = PILES + (0.82 - PILES) * now.doing[rank].share
-            draw_piece(axes, *_place(rank, ranks, far), 0.2, rank, images[desk.coming])
+            (x, y), (u, v), scale = _place(rank, ranks, PILES), _place(rank, ranks), _scale(ranks)
+            across, up = place_on_desk(len(desk.pieces))
+            share = now.doing[rank].share
+            x += share * (u + 0.01 * scale * across - x)
+            y += share * (v + 0.01 * scale * up - y)
+            draw_piece(axes, x, y, 0.17, rank, images[desk.coming])
     axes.set_title(label("class_at_work_source"))
 
 
@@ -127,11 +162,11 @@ def _pipe(axes, story, now):
     for number, share in now.flying:
         chunk = story.chunks[number]
         axes.text(
-            *_place(chunk.source + 0.25 + 0.5 * share, ranks),
+            *_on_link(chunk.source, ranks, share),
             str(chunk.bucket + 1),
             ha="center",
             va="center",
-            fontsize=9,
+            fontsize=9 * _scale(ranks),
             weight="bold",
             zorder=6,
             bbox={"boxstyle": "round,pad=0.25", "fc": "white", "ec": rank_colour(chunk.source), "lw": 2.2},
@@ -167,25 +202,64 @@ def _node(axes, story, worker):
         )
     ready, reduced = story.diaries[worker].ready[0], story.reduced[worker][0]
     starts = [max(ready[bucket], reduced[bucket - 1] if bucket else 0.0) for bucket in range(len(ready))]
-    axes.barh(
-        [1, 2, 3],
-        [(stop - start) / factor for start, stop in zip(starts, reduced, strict=True)],
-        height=0.5,
-        left=[start / factor for start in starts],
-        color=PHASE_COLOURS["collective"],
-        edgecolor="#444444",
-        linewidth=0.5,
-        label="_" + label("collective"),
-    )
-    axes.axvline(story.gates[0][0] / factor, color="#222222", linestyle="--", linewidth=1.3, label="_gate")
+    all_ready = [max(diary.ready[0][bucket] for diary in story.diaries) for bucket in range(len(ready))]
+    whole = [max(start, there) for start, there in zip(starts, all_ready, strict=True)]
+    for lefts, rights, key, look in (
+        (starts, whole, "step_player_lacking", {"color": LOOKS["wait"][0], "hatch": LOOKS["wait"][1]}),
+        (whole, reduced, "step_player_ringing", {"color": PHASE_COLOURS["collective"]}),
+    ):
+        axes.barh(
+            [1, 2, 3],
+            [(right - left) / factor for left, right in zip(lefts, rights, strict=True)],
+            height=0.5,
+            left=[left / factor for left in lefts],
+            edgecolor="#777777",
+            linewidth=0.5,
+            label=label(key),
+            **look,
+        )
+    gate = {"color": "#222222", "linestyle": "--", "linewidth": 1.3}
+    axes.axvline(story.gates[0][0] / factor, label=label("step_player_gate"), **gate)
     buckets = [label("step_player_bucket", bucket=bucket + 1) for bucket in range(len(ready))]
     axes.set_yticks(range(4), [label("step_player_work"), *buckets])
     axes.set(ylim=(3.6, -0.6), xlim=(0, 1.02 * phases[-1].stop / factor), xlabel=label("seconds", unit=unit))
     axes.grid(visible=False, axis="y")
     axes.set_title(label("class_at_work_node", rank=worker))
     axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=5, fontsize=8, handlelength=1, columnspacing=0.8
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.24),
+        ncols=4,
+        fontsize=8,
+        handlelength=1.2,
+        columnspacing=0.8,
     )
+
+
+def _lanes(axes, story):
+    """The whole run, a lane for each rank; dashed: when the last gradient of a step was ready."""
+    factor, unit = unit_of(story.run.seconds, TIMES)
+    for kind, (colour, hatch) in LOOKS.items():
+        mine = [(rank, p) for rank, diary in enumerate(story.diaries) for p in diary.phases if p.kind == kind]
+        axes.barh(
+            [rank for rank, _ in mine],
+            [(phase.stop - phase.start) / factor for _, phase in mine],
+            height=0.8,
+            left=[phase.start / factor for _, phase in mine],
+            color=colour,
+            hatch=hatch,
+            edgecolor="white" if hatch is None else "#777777",
+            linewidth=0.3,
+            label=label(f"step_player_phase_{kind}"),
+        )
+    for time, _ in story.gates:
+        axes.axvline(time / factor, color="#222222", linestyle="--", linewidth=1.2, label="_gate")
+    ranks = range(0, story.setting.ranks, 2 if story.setting.ranks > 5 else 1)
+    axes.set_yticks(ranks, ranks, fontsize=8)
+    axes.set(ylim=(story.setting.ranks - 0.5, -0.5), xlim=(0, story.run.seconds / factor))
+    axes.set_xlabel(label("seconds", unit=unit), fontsize=9)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(visible=False)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, fontsize=8, handlelength=1.2, borderpad=0)
 
 
 def _terminal(axes, story, now):

@@ -102,8 +102,8 @@ def machines(nodes=2, per_node=4):
 
     ranks = nodes * per_node
     with styled():
-        figure, axes = new_figure(height=3.0)
-        figure.set_size_inches(7.6, 3.0)
+        figure, axes = new_figure(height=2.5)
+        figure.set_size_inches(7.6, 2.5)
         for node in range(nodes):
             corner = (node * (per_node + 0.6) - 0.55, -0.85)
             look = {
@@ -116,7 +116,7 @@ def machines(nodes=2, per_node=4):
             for local in range(per_node):
                 rank = node * per_node + local
                 _process(axes, corner[0] + 0.55 + local, rank, local)
-        axes.set(xlim=(-0.7, nodes * (per_node + 0.6) - 0.9), ylim=(-1.0, 1.6), aspect="equal")
+        axes.set(xlim=(-0.7, nodes * (per_node + 0.6) - 0.9), ylim=(-0.95, 1.5), aspect="equal")
         axes.axis("off")
         axes.set_title(label("ch1_machines_title", nodes=nodes, per_node=per_node, ranks=ranks))
         last = ranks - 1

@@ -40,40 +40,69 @@ def draw_replica(axes, x, y, size, fingerprint):
 
 def draw_piece(axes, x, y, size, rank, image=None):
     """A jigsaw piece in the colour of `rank` around (x, y), with a digit's image (64,) on it."""
-    from matplotlib.patches import Circle, Rectangle
+    from matplotlib.patches import PathPatch
 
-    half, knob = size / 2, 0.2 * size
     look = {"facecolor": rank_colour(rank), "edgecolor": EDGE, "linewidth": 0.5, "zorder": 5}
-    for dx, dy in ((half + 0.5 * knob, 0), (0, half + 0.5 * knob)):
-        axes.add_artist(Circle((x + dx, y + dy), knob, **look))
-    axes.add_artist(Rectangle((x - half, y - half), size, size, **look))
+    axes.add_artist(PathPatch(_jigsaw(x, y, size), **look))
     if image is not None:
-        inner = 0.39 * size
+        inner = 0.36 * size
         extent = (x - inner, x + inner, y - inner, y + inner)
         pixels = image.reshape(8, 8)
         axes.imshow(pixels, cmap="gray_r", vmin=0, vmax=1, extent=extent, interpolation="nearest", zorder=6)
 
 
+def _jigsaw(x, y, size):
+    """Its outline: a knob at the right and at the top, a hollow at the left and below."""
+    from matplotlib.path import Path
+
+    points, codes = [(-0.5, -0.5)], [Path.MOVETO]
+    for turn, hollow in ((0, True), (1, False), (2, False), (3, True)):  # below, right, top, left
+        side = [(-0.13, 0.5), (-0.2, 0.62), (-0.16, 0.74), (0, 0.74), (0.16, 0.74), (0.2, 0.62), (0.13, 0.5)]
+        if hollow:
+            side = [(along, 1 - out) for along, out in side]
+        for along, out in [*side, (0.5, 0.5)]:
+            across, up = along, -out  # of the side below
+            for _ in range(turn):
+                across, up = -up, across
+            points.append((across, up))
+        codes += [Path.LINETO] + 6 * [Path.CURVE4] + [Path.LINETO]
+    return Path(np.array(points) * size + (x, y), codes)
+
+
+def place_on_desk(place):
+    """Where a piece lies, in the widget's pixels from the middle of the desk's place, upwards."""
+    row, column = divmod(place, 2)
+    return 18 + 15 * column, -3 - 15 * row
+
+
 def draw_student(axes, x, y, rank, fingerprint, images, *, waits=False, scale=1.0):
     """A student behind a desk with its replica, its number and its pieces; an arm is up while it waits."""
-    from matplotlib.patches import Circle, FancyBboxPatch, Wedge
+    from matplotlib.patches import Circle, FancyBboxPatch, PathPatch
+    from matplotlib.path import Path
 
     colour, unit = rank_colour(rank), 0.01 * scale  # of the widget's pixels
-    look = {"facecolor": paler(colour, 0.6 if waits else 1.0), "linewidth": 0, "zorder": 2}
+
+    def at(points):
+        return np.array(points) * unit + (x, y)
+
+    paint = paler(colour, 0.6 if waits else 1.0)
+    look = {"facecolor": paint, "linewidth": 0, "zorder": 2}
     if waits:
-        arm = f"round,pad=0,rounding_size={3 * unit}"
+        arm = Path(at([(13, 16), (18, 20), (20, 28), (20, 37)]), [Path.MOVETO] + 3 * [Path.CURVE4])
         axes.add_artist(
-            FancyBboxPatch((x + 14 * unit, y + 8 * unit), 6 * unit, 32 * unit, boxstyle=arm, **look)
+            PathPatch(arm, fill=False, edgecolor=paint, linewidth=4 * scale, capstyle="round", zorder=2)
         )
-    axes.add_artist(Wedge((x, y + 4 * unit), 20 * unit, 0, 180, **look))
-    axes.add_artist(Circle((x, y + 33 * unit), 10 * unit, **look))
+    curves = [(-19, 6), (-19, 24), (-9, 25), (0, 25), (9, 25), (19, 24), (19, 6)]
+    axes.add_artist(PathPatch(Path(at(curves), [Path.MOVETO] + 6 * [Path.CURVE4]), **look))
+    axes.add_artist(Circle((x, y + 33 * unit), 9.5 * unit, **look))
     shape = f"round,pad=0,rounding_size={5 * unit}"
-    corner, size = (x - 40 * unit, y - 28 * unit), (80 * unit, 34 * unit)
-    desk = {"facecolor": "white", "edgecolor": colour, "linewidth": 1.8, "zorder": 3}
-    axes.add_artist(FancyBboxPatch(corner, *size, boxstyle=shape, **desk))
-    draw_replica(axes, x - 36 * unit, y - 24 * unit, 26 * unit, fingerprint)
+    desk = {"facecolor": "white", "edgecolor": EDGE, "linewidth": 1, "zorder": 3}
+    axes.add_artist(FancyBboxPatch(at((-42, -28)), 84 * unit, 36 * unit, boxstyle=shape, **desk))
+    edge = {"edgecolor": colour, "linewidth": 2.6 * scale, "capstyle": "round", "zorder": 3.5}
+    axes.add_artist(PathPatch(Path(at([(-40, 6.5), (40, 6.5)])), fill=False, **edge))
+    draw_replica(axes, x - 37 * unit, y - 24 * unit, 26 * unit, fingerprint)
     number = {"fontsize": 10 * scale, "weight": "bold", "zorder": 5}
-    axes.text(x - 1 * unit, y - 11 * unit, str(rank), ha="center", va="center", **number)
+    axes.text(x, y - 11 * unit, str(rank), ha="center", va="center", **number)
     for place, image in enumerate(images):
-        row, column = divmod(place, 2)
-        draw_piece(axes, x + (16 + 14 * column) * unit, y - (4.5 + 14 * row) * unit, 11 * unit, rank, image)
+        across, up = place_on_desk(place)
+        draw_piece(axes, x + across * unit, y + up * unit, 12.5 * unit, rank, image)

@@ -6,7 +6,7 @@ from course_lib.step_story.model import LAYERS
 
 
 class Doing(NamedTuple):
-    """kind: a Phase's, or "done"; part: piece or layer; share: how much of it is over, 0 to 1."""
+    """kind: a Phase's, "start" before the first, "done". part: piece or layer. share: of it over, 0 to 1."""
 
     kind: str
     step: int
@@ -69,7 +69,9 @@ def state(story, time):
 
 def _doing(phases, time):
     """The last phase that has begun: a moment between two phases counts to the one before."""
-    now = next((phase for phase in reversed(phases) if phase.start <= time), phases[0])
+    now = next((phase for phase in reversed(phases) if phase.start <= time), None)
+    if now is None:
+        return Doing("start", 0, 0, 0.0)
     if now is phases[-1] and time >= now.stop:
         return Doing("done", now.step, 0, 1.0)
     lasts = now.stop - now.start
@@ -114,6 +116,8 @@ def _late(story, doing, buckets, time):
 
 def _desk(diary, doing):
     pieces = diary.samples[doing.step]
+    if doing.kind == "start":
+        return Desk((), -1)
     if doing.kind != "load":
         return Desk(pieces, -1)
     if doing.share == 1:

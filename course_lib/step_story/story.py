@@ -59,7 +59,7 @@ PRESETS = {
     "balanced": Setting(),
     "straggler": Setting(slow=2, factor=2.0),
     "slow_link": Setting(bandwidth=0.4e6),
-    "eight": Setting(ranks=8, bandwidth=5e6),
+    "eight": Setting(ranks=8),
 }
 
 

@@ -8,11 +8,11 @@ NEAR = {"simulated": 1e-9, "real": 1e-3}  # moments closer than this share of th
 
 
 def moments(story):
-    """Times in order, the first and last included; the latest of those that are near each other."""
-    seconds = story.run.seconds
+    """Times in order, from the first beginning to the end; the latest of those that are near each other."""
+    seconds, first = story.run.seconds, min(diary.phases[0].start for diary in story.diaries)
     near = max(NEAR[story.run.world] * seconds, 0.0)
     kept = []
-    for time in sorted({0.0, *_edges(story), seconds}):
+    for time in sorted({first, *(time for time in _edges(story) if time > first), seconds}):
         if len(kept) > 1 and time - kept[-1] <= near:
             kept[-1] = time
         else:

@@ -7,7 +7,7 @@ import { fill } from "./text.js";
 const SPEEDS = [0.25, 0.5, 1, 2, 4], MOST_COSTS = 2000;
 
 // draw(frame, time): time in seconds of the run, between this frame's and the next one's while playing.
-// textOf(frame): a frame in words. below: a node under the player's row. Nothing moves while it cannot be seen.
+// textOf(frame, moving): a frame in words; while it moves, without what changes between frames. below: a node under the player's row. Nothing moves while it cannot be seen.
 // Returns how to end it; el.frameCosts holds the milliseconds of script that the last frames took.
 export function player({ model, el, stage, draw, textOf = frame => model.get("texts")[frame], below = "" }) {
   const labels = model.get("labels");
@@ -93,7 +93,7 @@ export function player({ model, el, stage, draw, textOf = frame => model.get("te
     scrub.max = last;
     say(play, playing ? `❚❚ ${labels.player_pause}` : `▶ ${labels.player_play}`);
     scrub.value = frame;
-    const words = textOf(frame);
+    const words = textOf(frame, playing);
     scrub.setAttribute("aria-valuetext", words);
     speed.value = model.get("speed");
     first.disabled = back.disabled = frame === 0;

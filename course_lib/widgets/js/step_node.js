@@ -33,18 +33,20 @@ export function nodePanel(story, labels) {
     shown = `${worker} ${step}`;
     const phases = story.phases[worker].filter(phase => phase[1] === step), begin = phases[0][3];
     const across = time => left + width * (time - begin) / (phases.at(-1)[4] - begin), y = 214;
-    const rings = story.ready[worker][step].map((ready, bucket, all) => {
+    const rings = story.ready[worker][step].map((ready, bucket) => {
       const start = Math.max(ready, bucket ? story.reduced[worker][step][bucket - 1] : ready);
-      const [from, to] = [across(start), across(story.reduced[worker][step][bucket])], top = y + 30 + 30 * bucket;
+      const [from, to] = [across(start), across(story.reduced[worker][step][bucket])], top = y + 26 + 27 * bucket;
+      const all = across(Math.max(start, ...story.ready.map(each => each[step][bucket]))); // no mean before
       return [svg("path", { class: "course-ready", d: `M${across(ready)} ${top - 2}v26` }),
-              svg("rect", { class: "course-ringing", x: from, y: top + 2, width: Math.max(1, to - from), height: 18, rx: 3 }),
+              svg("rect", { class: "course-phase course-phase-wait", x: from, y: top + 2, width: all - from, height: 18 }),
+              svg("rect", { class: "course-ringing", x: all, y: top + 2, width: Math.max(1, to - all), height: 18 }),
               text(X, top + 16, fill(labels.step_player_bucket, { bucket: bucket + 1 }))];
     });
     const gate = across(story.gates[step][0]);
     lanes.replaceChildren(text(X, y + 14, labels.step_player_work),
       ...phases.map(phase => bar(phase, across, y, 20)), ...rings.flat(),
-      svg("path", { class: "course-gate", d: `M${gate} ${y - 6}v126` }),
-      text(Math.min(gate, X + WIDTH - 60), y + 136, labels.step_player_gate, { class: "course-tiny", "text-anchor": "middle" }));
+      svg("path", { class: "course-gate", d: `M${gate} ${y - 6}v114` }),
+      text(Math.min(gate, X + WIDTH - 60), y + 122, labels.step_player_gate, { class: "course-tiny", "text-anchor": "middle" }));
     lanes.across = across;
   }
 
@@ -53,8 +55,8 @@ export function nodePanel(story, labels) {
     const doing = doingText(labels, kind, part, state.late[worker]);
     put(heading, "text", fill(labels.step_player_title_node, { rank: worker, doing }));
     lay(worker, step);
-    const x = lanes.across(state.time).toFixed(1);
-    put(head, "d", `M${x} 206V334`);
+    const x = Math.min(left + width, Math.max(left, lanes.across(state.time))).toFixed(1);
+    put(head, "d", `M${x} 206V326`);
     const reach = kind === "forward" ? share * layers : 0;
     blocks.forEach(({ x, box, glow, level, words, drop, bucket }, layer) => {
       const here = kind === "forward" ? Math.min(1, Math.max(0, reach - layer)) : kind === "backward" && part === layer ? share : 0;
@@ -76,7 +78,12 @@ export function nodePanel(story, labels) {
       put(arrow, "opacity", kind === "forward" || back ? 1 : 0.25);
     });
   }
-  return { node: svg("g", {}, heading, ...blocks.flatMap(each => each.nodes), ...arrows, lanes, head), draw };
+  const names = [["course-phase course-phase-wait", labels.step_player_lacking], ["course-ringing", labels.step_player_ringing]];
+  const about = names.flatMap(([look, words], index) => [
+    svg("rect", { class: look, x: left + 170 * index, y: 193, width: 18, height: 10 }),
+    text(left + 170 * index + 23, 202, words, { class: "course-tiny" }),
+  ]);
+  return { node: svg("g", {}, heading, ...blocks.flatMap(each => each.nodes), ...arrows, ...about, lanes, head), draw };
 }
 
 function bucketText(labels, received, whole) {

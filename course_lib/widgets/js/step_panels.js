@@ -12,7 +12,7 @@ export const panels = { source, pipe, node: nodePanel, terminal };
 
 function source(story, labels, urls) {
   const shares = story.shards.map(([start, stop]) => stop - start), all = shares.reduce((a, b) => a + b);
-  const row = Math.min(62, 268 / story.ranks), size = Math.min(36, row - 9);
+  const row = Math.min(60, 244 / story.ranks), size = Math.min(36, row - 9);
   let from = X;
   const shelf = shares.flatMap((share, rank) => {
     const width = WIDTH * share / all, box = svg("rect", { class: "course-shard", x: from, y: 34, width, height: 18 });
@@ -58,7 +58,7 @@ function dot(x, y, rank) {
 
 function pipe(story, labels) {
   const total = story.chunks.filter(([rank]) => rank === 0).reduce((sum, chunk) => sum + chunk[2], 0) || 1;
-  const row = Math.min(34, 176 / story.ranks), left = X + 52, width = 250, buckets = story.bucketBytes;
+  const row = Math.min(30, 150 / story.ranks), left = X + 52, width = 250, buckets = story.bucketBytes;
   const bars = story.phases.map((_, rank) => {
     const y = 40 + row * rank, height = Math.min(16, row - 6);
     const back = svg("rect", { class: "course-track", x: left, y, width, height, rx: 2 });
@@ -67,9 +67,9 @@ function pipe(story, labels) {
     const words = text(left + width + 8, y + height - 2, "");
     return { front, words, nodes: [text(X, y + height - 2, `${rank} → ${(rank + 1) % story.ranks}`), back, front, words] };
   });
-  const middle = 40 + row * story.ranks + 26, cell = 250 / story.ranks;
+  const middle = 40 + row * story.ranks + 22, cell = 250 / story.ranks;
   const grid = buckets.map((nbytes, bucket) => {
-    const y = middle + 16 + 36 * bucket;
+    const y = middle + 30 + 32 * bucket;
     const cells = story.phases.map((_, rank) => {
       const back = svg("rect", { class: "course-slot", x: left + cell * rank, y, width: cell - 4, height: 24, rx: 3 });
       const front = svg("rect", { x: left + cell * rank, y, width: cell - 4, height: 24, rx: 3 });
@@ -85,7 +85,7 @@ function pipe(story, labels) {
     bars.forEach(({ front, words }, rank) => {
       const sent = state.links[rank][0] + state.links[rank][1];
       put(front, "width", (width * Math.min(1, sent / total)).toFixed(1));
-      put(words, "text", fill(labels.step_player_of, { sent: bytesText(sent), total: bytesText(total) }));
+      put(words, "text", bytesText(sent));
     });
     grid.forEach(({ cells }, bucket) => cells.forEach(({ front, mark, y }, rank) => {
       const received = state.buckets[rank][bucket], share = Math.max(0, received) / (2 * (story.ranks - 1));
@@ -95,8 +95,10 @@ function pipe(story, labels) {
       put(mark, "text", received < 0 ? "" : share === 1 ? "✓" : `${received}`);
     }));
   }
+  const heads = story.phases.map((_, rank) =>
+    text(left + cell * (rank + 0.5) - 2, middle + 22, rank, { class: "course-strong", "text-anchor": "middle" }));
   const heading = text(X, middle, fill(labels.step_player_buckets, { chunks: 2 * (story.ranks - 1) }));
-  return { node: svg("g", {}, panelTitle(labels.step_player_title_pipe), heading,
+  return { node: svg("g", {}, panelTitle(labels.step_player_title_pipe), heading, ...heads,
                      ...bars.flatMap(each => each.nodes), ...grid.flatMap(each => each.nodes)), draw };
 }
 
@@ -104,13 +106,13 @@ function terminal(story, labels) {
   const columns = story.ranks > 4 ? Math.ceil(story.ranks / 2) : story.ranks, pitch = WIDTH / columns;
   const size = story.ranks > 4 ? 50 : 72, rows = Math.ceil(story.ranks / columns);
   const boards = story.phases.map((_, rank) => {
-    const x = X + pitch * (rank % columns), y = 40 + (size + 34) * Math.floor(rank / columns), replica = replicaPicture(size);
+    const x = X + pitch * (rank % columns), y = 34 + (size + 30) * Math.floor(rank / columns), replica = replicaPicture(size);
     const print = text(x + size / 2, y + size + 18, "", { class: "course-print", "text-anchor": "middle" });
     replica.node.setAttribute("transform", `translate(${x} ${y})`);
     return { replica, print, nodes: [replica.node, dot(x + size + 10, y + 7, rank), text(x + size + 5, y + 28, rank, { class: "course-number" }), print] };
   });
-  const verdict = text(X, 40 + rows * (size + 34) + 8, "", { class: "course-strong" });
-  const top = 40 + rows * (size + 34) + 40, bottom = 334, left = X + 44;
+  const verdict = text(X, 34 + rows * (size + 30) + 8, "", { class: "course-strong" });
+  const top = 34 + rows * (size + 30) + 38, bottom = 312, left = X + 44;
   const low = Math.min(...story.losses), high = Math.max(...story.losses), pad = 0.15 * (high - low) || 0.1;
   const up = loss => bottom - (bottom - top) * (loss - low + pad) / (high - low + 2 * pad);
   const along = step => left + (WIDTH - 64) * step / story.steps;

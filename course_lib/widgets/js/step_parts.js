@@ -74,6 +74,10 @@ export function cellsOf(print) {
   });
 }
 
+// Where a piece lies on a desk, seen from the desk's place, and its side there.
+export const placeOnDesk = place => [18 + 15 * (place % 2), 3 + 15 * Math.floor(place / 2)];
+export const ON_DESK = 12.5;
+
 // A student behind a desk, which has its replica, its pieces and its number on it.
 export function desk(rank, pieces) {
   const colour = colourOf(rank);
@@ -87,8 +91,8 @@ export function desk(rank, pieces) {
   const replica = replicaPicture(26);
   replica.node.setAttribute("transform", "translate(-37 -2)");
   const number = svg("text", { class: "course-number", x: 0, y: 16, "text-anchor": "middle" }, String(rank));
-  const places = Array.from({ length: pieces }, (_, place) => piece(12.5, rank));
-  places.forEach((each, place) => each.place(18 + 15 * (place % 2), 3 + 15 * Math.floor(place / 2)));
+  const places = Array.from({ length: pieces }, (_, place) => piece(ON_DESK, rank));
+  places.forEach((each, place) => each.place(...placeOnDesk(place)));
   const track = svg("rect", { class: "course-track", x: -42, y: 31, width: 84, height: 4, rx: 2 });
   const bar = svg("rect", { x: -42, y: 31, width: 0, height: 4, rx: 2 });
   bar.style.fill = colour;

@@ -10,7 +10,7 @@ import { doingText, listed, scene } from "./step_scene.js";
 import { stateAt } from "./step_state.js";
 import { bandwidthText, bytesText, fill, numberText, secondsText } from "./text.js";
 
-const WIDTH = 960, LANES = 392, KINDS = ["load", "forward", "backward", "wait", "update"];
+const WIDTH = 960, LANES = 366, KINDS = ["load", "forward", "backward", "wait", "update"];
 
 function render({ model, el }) {
   const labels = model.get("labels"), stage = html("div", { class: "course-class" });
@@ -23,16 +23,16 @@ function render({ model, el }) {
   function build(story) {
     built = story;
     urls = digitPictures(story.images);
-    const lane = Math.min(12, 60 / story.ranks);
+    const lane = Math.min(10, 56 / story.ranks);
     shown = {
       scene: scene(story, labels, urls, rank => assign(model, { worker: rank, mode: "node" })),
       panels: Object.fromEntries(Object.entries(panels).map(([mode, make]) => [mode, make(story, labels, urls)])),
       lanes: classLanes(story, labels, { x: 40, y: LANES, width: WIDTH - 56, lane }),
     };
-    const bottom = shown.lanes.bottom + 20;
+    const bottom = shown.lanes.bottom + 16;
     const filled = fillings(story.ranks);
     picture = svg("svg", { class: "course-chart course-step", viewBox: `0 0 ${WIDTH} ${bottom + 14}`, role: "img", style: filled.style },
-      filled.definitions, svg("rect", { class: "course-board", x: 506, y: 2, width: 452, height: 368, rx: 8 }),
+      filled.definitions, svg("rect", { class: "course-board", x: 506, y: 2, width: 452, height: 345, rx: 8 }),
       shown.scene.node, ...Object.values(shown.panels).map(panel => panel.node), shown.lanes.node,
       ...legend(labels, KINDS, 40, bottom + 10, 104),
       svg("text", { class: "course-tiny", x: WIDTH - 16, y: bottom + 10, "text-anchor": "end" }, labels.step_player_gate_legend));
@@ -54,9 +54,11 @@ function render({ model, el }) {
     shown.lanes.draw(time);
   }
 
-  function textOf(frame) {
+  function textOf(frame, moving = model.get("playing")) {
     const story = model.get("tables"), time = model.get("times")[frame];
-    if (said.story !== story || said.time !== time) said = { story, time, text: inWords(labels, story, stateAt(story, time)) };
+    if (said.story !== story || said.time !== time || said.moving !== moving) {
+      said = { story, time, moving, text: inWords(labels, story, stateAt(story, time), moving) };
+    }
     return said.text;
   }
 
@@ -108,8 +110,8 @@ function controls(model, labels) {
   return { node, presets: html("div", { class: "course-buttons" }, ...presets), update };
 }
 
-// As widgets/step_player.py says it.
-function inWords(labels, story, state) {
+// As widgets/step_player.py says it; while it moves, without the time and the bytes, which the picture shows.
+function inWords(labels, story, state, moving = false) {
   const groups = new Map();
   state.doing.forEach(([kind, , part], rank) => {
     const words = doingText(labels, kind, part, state.late[rank]);
@@ -118,7 +120,7 @@ function inWords(labels, story, state) {
   const doing = [...groups].map(([words, ranks]) => `${listed(ranks, 8)}: ${words}`).join("; ");
   const step = Math.min(...state.doing.map(([, step]) => step)) + 1;
   const sent = state.links.reduce((sum, [arrived]) => sum + arrived, 0);
-  return fill(labels.step_player_said, {
+  return fill(moving ? labels.step_player_playing : labels.step_player_said, {
     step, steps: story.steps, time: secondsText(state.time), doing,
     sent: bytesText(sent), loss: numberText(state.losses.at(-1)),
   });

@@ -1,23 +1,32 @@
 // The class: desks in a ring, the data set in the middle, chunks on the links.
 
 import { put, show, svg } from "./dom.js";
-import { PIECE, colourOf, desk, piece } from "./step_parts.js";
+import { ON_DESK, PIECE, colourOf, desk, piece, placeOnDesk } from "./step_parts.js";
 import { bytesText, fill } from "./text.js";
 
-const X = 253, Y = 182, WIDE = 186, HIGH = 132; // the middle of the ring of desks, and how far they are from it
+const X = 253, WIDE = 186; // the middle of the ring of desks, and how far they are from it
 const SEAT = { left: -50, right: 50, top: -46, bottom: 55 }; // what a desk takes, its student and words included
 const PILES = 0.4; // of the way from the middle to a desk
+const COMING = 17; // the side of a piece on its way
 
 export function scene(story, labels, urls, choose) {
   const ranks = Array.from({ length: story.ranks }, (_, rank) => rank);
   const angle = rank => 2 * Math.PI * rank / story.ranks - Math.PI / 2;
-  const at = (turn, far = 1) => [X + far * WIDE * Math.cos(turn), Y + far * HIGH * Math.sin(turn)];
-  const zoom = story.ranks <= 4 ? 1.16 : story.ranks <= 6 ? 1.06 : 0.96;
+  const zoom = story.ranks <= 4 ? 1.08 : story.ranks <= 6 ? 1 : 0.88;
+  const middleY = 174 - 4.5 * zoom, high = 171 - 47.5 * zoom; // the highest and the lowest desk just fit
+  const at = (turn, far = 1) => [X + far * WIDE * Math.cos(turn), middleY + far * high * Math.sin(turn)];
   const ends = ranks.map(rank => [leaving(rank, 1), leaving((rank + 1) % story.ranks, -1)]);
   const onLink = (rank, share) => {
     const [after, before] = ends[rank], from = angle(rank) + after;
     return at(from + (2 * Math.PI / story.ranks - after - before) * share);
   };
+
+  // A piece between its pile and its place on the desk: x, y, scale.
+  function onItsWay(rank, place, share) {
+    const [x, y] = at(angle(rank), PILES), [dx, dy] = at(angle(rank)), [px, py] = placeOnDesk(place);
+    const mix = (from, to) => from + (to - from) * share;
+    return [mix(x, dx + zoom * px), mix(y, dy + zoom * py), mix(story.ranks > 6 ? 0.9 : 1.4, zoom * ON_DESK / COMING)];
+  }
 
   // How far round one is out of a desk's place; where they are close, halfway leaves a link of some length.
   function leaving(rank, way) {
@@ -59,10 +68,10 @@ export function scene(story, labels, urls, choose) {
     const count = svg("text", { class: "course-count", x, y: y + 25, "text-anchor": "middle" }, stop - start);
     return svg("g", {}, ...stack, count);
   });
-  const coming = ranks.map(rank => piece(17, rank));
+  const coming = ranks.map(rank => piece(COMING, rank));
   const tokens = Array.from({ length: mostAtOnce(story.chunks) }, token);
-  const big = svg("text", { class: "course-big", x: X, y: Y + 2, "text-anchor": "middle" });
-  const small = svg("text", { class: "course-small", x: X, y: Y + 22, "text-anchor": "middle" });
+  const big = svg("text", { class: "course-big", x: X, y: middleY + 2, "text-anchor": "middle" });
+  const small = svg("text", { class: "course-small", x: X, y: middleY + 22, "text-anchor": "middle" });
   const node = svg("g", {},
     ...links.map(link => link.node), svg("g", { class: "course-piles" }, ...piles),
     ...seats.map(seat => seat.node), ...coming.map(each => each.node),
@@ -101,7 +110,7 @@ export function scene(story, labels, urls, choose) {
     show(coming[rank].node, seen);
     if (seen) {
       coming[rank].show(urls[flies]);
-      coming[rank].place(...at(angle(rank), PILES + (0.9 - PILES) * ease(share)), 1.5);
+      coming[rank].place(...onItsWay(rank, lying.length, ease(share)));
     }
   }
 
@@ -110,7 +119,7 @@ export function scene(story, labels, urls, choose) {
     if (!flight) return;
     const [number, share] = flight, [source, , , , , , bucket] = story.chunks[number];
     const [x, y] = onLink(source, share);
-    const scale = mode === "pipe" ? large : 0.75;
+    const scale = mode === "pipe" ? large : 0.6;
     put(each.node, "transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale})`);
     put(each.shape, "stroke", colourOf(source));
     put(each.text, "text", bucket + 1);

@@ -1,6 +1,6 @@
 // What a frame shows: step_story/state.py, line for line; `story` is what step_story/tables.py makes of one.
 
-const LOAD = "load", WAIT = "wait", DONE = "done";
+const START = "start", LOAD = "load", WAIT = "wait", DONE = "done";
 
 export function stateAt(story, time) {
   const ranks = Array.from({ length: story.ranks }, (_, rank) => rank);
@@ -21,7 +21,8 @@ export function stateAt(story, time) {
 // The last phase that has begun, as [kind, step, part, share].
 function doingAt(phases, time) {
   let at = phases.length - 1;
-  while (at > 0 && phases[at][3] > time) at--;
+  while (at >= 0 && phases[at][3] > time) at--;
+  if (at < 0) return [START, 0, 0, 0];
   const [kind, step, part, start, stop] = phases[at];
   if (at === phases.length - 1 && time >= stop) return [DONE, step, 0, 1];
   const share = stop > start ? (time - start) / (stop - start) : 1;
@@ -62,6 +63,7 @@ function lateFor(story, [kind, step], buckets, time) {
 
 function deskOf(samples, [kind, step, part, share]) {
   const pieces = samples[step];
+  if (kind === START) return [[], -1];
   if (kind !== LOAD) return [pieces, -1];
   return share === 1 ? [pieces.slice(0, part + 1), -1] : [pieces.slice(0, part), pieces[part]];
 }
