@@ -4,18 +4,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
-TORCH_PIN := $(shell grep '^torch==' constraints.txt)
+# Another file of pins, such as constraints-lowest.txt, goes with a fresh .venv.
+CONSTRAINTS := constraints.txt
+TORCH_PIN = $(shell grep '^torch==' $(CONSTRAINTS))
 # Two files at a time, for much of the time a test waits: for processes, or for a browser.
 TWO := -n 2 --dist
 # In a container one is often root, and Jupyter wants to hear that it is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
 
-.PHONY: help install lab lab-network horovod gpu test test-browser notebooks record bench clean
+.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"
 	@echo "make test              run all that CI runs"
+	@echo "make check             lint and types only: ruff and mypy"
+	@echo "make coverage          which lines of course_lib no test runs (without the browser tests)"
 	@echo "make test-browser      run every notebook in a real browser, with screenshots in tests/artifacts"
 	@echo "make notebooks [NB=10] [FORCE=1]   build what changed in notebooks/source"
 	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
@@ -23,22 +27,25 @@ help:
 	@echo "make horovod [RECORD=1]   build Horovod apart (5 to 20 minutes) and compare it with DDP"
 	@echo "make gpu               the tests that need a GPU (they skip without one)"
 	@echo "make bench [RECORD=1]  time launch, ring, simulator and widgets beside their peers"
+	@echo "make constraints       renew constraints.txt: the newest version of everything"
+	@echo "make constraints-lowest.txt   the lowest versions that pyproject.toml allows"
 	@echo "make install           only make .venv"
-	@echo "make clean             remove .venv, .venv-horovod and what tests left"
+	@echo "make clean             remove .venv, .venv-horovod, .venv-uv and what tests left"
 	@echo
 	@echo "PYTHON=python3.12      the Python that makes .venv (3.11 or newer)"
+	@echo "CONSTRAINTS=FILE       the versions that .venv gets, if not those of constraints.txt"
 	@echo "TORCH=cpu              PyTorch without CUDA: on Linux a download of 0.2 instead of several GB"
 
 install: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml $(CONSTRAINTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo 'The course needs Python 3.11 or newer. If you have one, name it: make PYTHON=python3.12 ...'; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	  echo 'This Python has no venv module. On Debian and Ubuntu: sudo apt install python3-venv'; exit 1; }
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
 	$(if $(filter cpu,$(TORCH)),$(BIN)/pip install --no-deps $(TORCH_PIN) --index-url https://download.pytorch.org/whl/cpu)
-	$(BIN)/pip install -c constraints.txt -e '.[test]'
+	$(BIN)/pip install -c $(CONSTRAINTS) -e '.[test]'
 	$(BIN)/jupyter labextension disable --level=sys_prefix $(NEWS)
 	@touch $@
 
@@ -47,13 +54,23 @@ lab: install
 	@echo "Ctrl-C twice stops it."
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(AS_ROOT) --log-level=WARN --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS))
 
-test: install
+check: install
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: check
 	$(BIN)/pytest -rs $(TWO) loadgroup tests
 	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(TWO) loadfile $(NOTEBOOKS))
 
 test-browser: install
 	$(BIN)/pytest -rs tests/browser
+
+coverage: install
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q $(TWO) loadgroup --timeout=300 --ignore=tests/browser tests
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
 
 notebooks: install
 	$(BIN)/python notebooks/source/build.py $(NB) $(if $(FORCE),--force)
@@ -71,6 +88,24 @@ horovod: .venv-horovod/installed
 	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" sh notebooks/with_horovod/install.sh .venv-horovod
 	@touch $@
 
+# One version of each package for every Python and system. CUDA's come with the build of PyTorch, which pins them.
+LOCK = .venv-uv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
+  --upgrade --no-header --no-annotate --quiet
+WITHOUT_CUDA := grep -Ev '^(cuda|nvidia|triton)'
+
+constraints: .venv-uv/bin/uv
+	$(LOCK) --all-extras --output-file .venv-uv/newest.txt
+	{ grep '^#' constraints.txt; $(WITHOUT_CUDA) .venv-uv/newest.txt; } > .venv-uv/constraints.txt
+	cp .venv-uv/constraints.txt constraints.txt
+
+constraints-lowest.txt: .venv-uv/bin/uv pyproject.toml
+	$(LOCK) --extra test --resolution lowest-direct --output-file .venv-uv/lowest.txt
+	$(WITHOUT_CUDA) .venv-uv/lowest.txt > $@
+
+.venv-uv/bin/uv:
+	$(PYTHON) -m venv --clear .venv-uv
+	.venv-uv/bin/pip install -q uv
+
 bench: install
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python tests/bench/run.py $(if $(RECORD),--record)
@@ -79,5 +114,6 @@ gpu: install
 	$(BIN)/pytest -rs -m gpu tests
 
 clean:
-	rm -rf .venv .venv-horovod .pytest_cache .ruff_cache *.egg-info tests/artifacts
+	rm -rf .venv .venv-horovod .venv-uv .pytest_cache .ruff_cache .mypy_cache .coverage* constraints-lowest.txt \
+	  *.egg-info tests/artifacts
 	find course_lib notebooks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -3,11 +3,15 @@
 import inspect
 import math
 import operator
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _NEVER_RUN = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 
 
-def whole_number(name, value, low, high=None):
+def whole_number(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high], or raise TypeError or ValueError that names it."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} must be {_whole(low, high)}; got {value!r}")
@@ -17,11 +21,13 @@ def whole_number(name, value, low, high=None):
     return number
 
 
-def _whole(low, high):
+def _whole(low: int, high: int | None) -> str:
     return f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}"
 
 
-def real_number(name, value, low=0.0, *, inclusive=True, finite=True):
+def real_number(
+    name: str, value: Any, low: float = 0.0, *, inclusive: bool = True, finite: bool = True
+) -> float:
     """Return `value` as a float of at least (or above) `low`; NaN is refused, infinity if `finite`."""
     allowed = f"a {'finite ' if finite else ''}number"
     if low > -math.inf:
@@ -38,22 +44,22 @@ def real_number(name, value, low=0.0, *, inclusive=True, finite=True):
     return number
 
 
-def _is_real(value):
+def _is_real(value: Any) -> bool:
     """True for a number, or an array of no dimensions that holds one; not for a complex one."""
-    if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0):
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__") or getattr(value, "ndim", 0) != 0:
         return False
     dtype = getattr(value, "dtype", None)  # NumPy's or torch's
     return getattr(dtype, "kind", "f") in "iuf" and "complex" not in str(dtype)
 
 
-def one_of(name, value, allowed):
+def one_of(name: str, value: T, allowed: Collection[T]) -> T:
     """Return `value` if it is one of `allowed`, or raise ValueError that lists them."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
     return value
 
 
-def worker_function(worker):
+def worker_function(worker: Callable[..., Any]) -> Callable[..., Any]:
     """Return `worker` if it can be called as worker(comm), or raise TypeError that says why not."""
     if not callable(worker):
         raise TypeError(f"worker must be a function that takes one argument, comm; got {worker!r}")

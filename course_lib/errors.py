@@ -10,10 +10,10 @@ class RankError(RuntimeError):
     needed it. timeout, deadlock: ranks wait for each other. mismatch: ranks disagree about a collective.
     """
 
-    def __init__(self, rank, reason, text):
+    def __init__(self, rank: int, reason: str, text: str) -> None:
         super().__init__(text)
         self.rank = rank
         self.reason = reason
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type, tuple[int, str, str]]:
         return type(self), (self.rank, self.reason, str(self))

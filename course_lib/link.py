@@ -15,7 +15,7 @@ class Link:
     latency: float
     bandwidth: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "latency", real_number("latency", self.latency))
         object.__setattr__(
             self, "bandwidth", real_number("bandwidth", self.bandwidth, inclusive=False, finite=False)

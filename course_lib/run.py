@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from course_lib.trace import Trace
+from course_lib.trace import Message, Span, Trace
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -15,22 +16,22 @@ class Run:
     """
 
     world: str
-    values: list
+    values: list[Any]
     seconds: float
-    output: list
+    output: list[str]
     trace: Trace
 
     @cached_property
-    def messages(self):
+    def messages(self) -> tuple[Message, ...]:
         """Tuple of Message in order of start, empty messages included."""
         return self.trace.messages()
 
     @cached_property
-    def spans(self):
+    def spans(self) -> tuple[Span, ...]:
         """Tuple of Span in order of start: the lanes of a timeline."""
         return self.trace.spans()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sizes = self.trace.nbytes
         return (
             f"Run({self.world}: {len(self.values)} ranks, {len(sizes)} messages, "

@@ -2,6 +2,7 @@
 
 import math
 from array import array
+from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
@@ -54,40 +55,50 @@ class Call(NamedTuple):
 class Trace:
     """The record of one run."""
 
-    def __init__(self, ranks):
+    def __init__(self, ranks: int) -> None:
         self.finish = [0.0] * ranks  # when each rank and its background collectives had ended
         self.stop = array("d")  # when each message had arrived, apart from its row since it is known later
         self._messages = bytearray()
         self._calls = bytearray()
-        self._labels = {}  # label -> its number in a row
+        self._labels: dict[str, int] = {}  # label -> its number in a row
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> list[int]:
         """Size of each message, in order of sending."""
         return [nbytes for _, _, nbytes, _ in _MESSAGE_ROW.iter_unpack(self._messages)]
 
-    def add_message(self, source, target, nbytes, start, stop=math.nan):
+    def add_message(self, source: int, target: int, nbytes: int, start: float, stop: float = math.nan) -> int:
         """Record a message and return its number."""
         self._messages += _MESSAGE_ROW.pack(source, target, nbytes, start)
         self.stop.append(stop)
         return len(self.stop) - 1
 
-    def add_call(self, rank, kind, start, stop, nbytes=0, label=None, ref=-1):
+    def add_call(
+        self,
+        rank: int,
+        kind: str,
+        start: float,
+        stop: float,
+        nbytes: int = 0,
+        label: str | None = None,
+        ref: int = -1,
+    ) -> None:
         """Record a finished call of `comm`; without a label, it is told by the message `ref`, if any."""
         number = _OF_MESSAGE if label is None else self._labels.setdefault(label, len(self._labels))
         self._calls += _CALL_ROW.pack(rank, _CODES[kind], start, stop, nbytes, ref, number)
 
-    def messages(self):
+    def messages(self) -> tuple[Message, ...]:
         """All messages in order of start (ties: in order of sending)."""
         rows = zip(_MESSAGE_ROW.iter_unpack(self._messages), self.stop, strict=True)
-        return tuple(sorted((Message(*row, stop) for row, stop in rows), key=lambda message: message.start))
+        messages = (Message._make((*row, stop)) for row, stop in rows)
+        return tuple(sorted(messages, key=lambda message: message.start))
 
-    def computing(self):
+    def computing(self) -> list[tuple[int, float, float]]:
         """(rank, start, stop) of each call of compute, by its end; a tenth of the work of `spans`."""
         code = _CODES["compute"]
         return [row[:1] + row[2:4] for row in _CALL_ROW.iter_unpack(self._calls) if row[1] == code]
 
-    def spans(self):
+    def spans(self) -> tuple[Span, ...]:
         """All spans in order of start, then rank, with waits and computing told apart by one rule.
 
         A receive waits until its message has left the source; a collective waits until its last rank has
@@ -96,7 +107,7 @@ class Trace:
         calls = self._sorted_calls()
         last_entry = _last_entries(calls)
         clock = [0.0] * len(self.finish)
-        spans = []
+        spans: list[Span] = []
         for call in calls:
             spans += _gap(call.rank, clock[call.rank], call.start)
             spans += self._split(call, last_entry)
@@ -105,7 +116,7 @@ class Trace:
             spans += _gap(rank, clock[rank], finish)
         return tuple(sorted(spans, key=lambda span: (span.start, span.rank)))
 
-    def _sorted_calls(self):
+    def _sorted_calls(self) -> list[Call]:
         labels = list(self._labels)
         calls = []
         for rank, code, start, stop, nbytes, ref, number in _CALL_ROW.iter_unpack(self._calls):
@@ -114,17 +125,17 @@ class Trace:
             calls.append(Call(rank, kind, start, stop, nbytes, label, ref))
         return sorted(calls, key=lambda call: call.start)
 
-    def _partner(self, kind, ref):
+    def _partner(self, kind: str, ref: int) -> str:
         """Whom a call sent to or received from, in words."""
         if ref < 0 or kind not in ("send", "recv"):
             return ""
         source, target, _, _ = self._message(ref)
         return f"to {target}" if kind == "send" else f"from {source}"
 
-    def _message(self, number):
+    def _message(self, number: int) -> tuple[int, int, int, float]:
         return _MESSAGE_ROW.unpack_from(self._messages, number * _MESSAGE_ROW.size)
 
-    def _split(self, call, last_entry):
+    def _split(self, call: Call, last_entry: dict[int, float]) -> Iterator[Span]:
         """A call as spans: first its wait, if it had one, then what it did."""
         ready = call.start
         if call.kind == "recv":
@@ -137,14 +148,14 @@ class Trace:
         yield Span(call.rank, call.kind, ready, call.stop, call.nbytes, call.label)
 
 
-def _last_entries(calls):
+def _last_entries(calls: list[Call]) -> dict[int, float]:
     """When the last rank entered each collective."""
-    last = {}
+    last: dict[int, float] = {}
     for call in calls:
         if call.kind == "collective":
             last[call.ref] = max(call.start, last.get(call.ref, 0.0))
     return last
 
 
-def _gap(rank, start, stop):
+def _gap(rank: int, start: float, stop: float) -> list[Span]:
     return [Span(rank, "compute", start, stop, 0, "")] if stop > start else []

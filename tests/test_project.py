@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,7 +19,8 @@ DEPENDENCIES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["tes
 
 TOP_LEVEL = set(
     """notebooks course_lib data tests environment.yml pyproject.toml constraints.txt Makefile
-README.md CONTRIBUTING.md LICENSE conftest.py .ci .github .gitignore""".split()
+README.md CONTRIBUTING.md CHANGELOG.md CITATION.cff LICENSE conftest.py
+.ci .github .gitignore .pre-commit-config.yaml""".split()
 )
 # In pieces, or this file would find itself.
 MACHINE_PATHS = re.compile("|".join("/" + path for path in ("work/", "root/", "tmp/w")))
@@ -93,6 +95,81 @@ def test_no_file_has_marks_of_a_merge():
 
 def test_the_top_level_stays_small():
     assert {name.split("/")[0] for name in git_files()} <= TOP_LEVEL
+
+
+# --- make, CI and what a visitor of the repository meets
+
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = re.search(r"^\.PHONY: (.+)$", MAKEFILE, re.MULTILINE)[1].split()
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[0-9]*.yml"))
+
+
+def named(text):
+    """What is called by `make` in a text."""
+    return set(re.findall(r"\bmake ([a-z][a-z.-]*[a-z])", text))
+
+
+def steps(workflow):
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    return [(job, step) for job in jobs.values() for step in job["steps"]]
+
+
+def test_each_target_is_in_the_help_and_in_the_guides():
+    rules = re.findall(r"^([a-z][a-z.-]*):", MAKEFILE, re.MULTILINE)
+    assert sorted(rules) == sorted([*TARGETS, "constraints-lowest.txt"])
+    helped = named("\n".join(line for line in MAKEFILE.splitlines() if "@echo" in line))
+    assert helped == set(rules) - {"help"}
+    guides = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")]
+    assert set(rules) <= named("\n".join(guides))
+
+
+def test_ci_covers_the_pythons_that_are_promised():
+    pythons = {
+        python
+        for job, _ in steps(ROOT / ".github/workflows/ci.yml")
+        for python in job.get("strategy", {}).get("matrix", {}).get("python", [])
+    }
+    minors = sorted(int(python.removeprefix("3.")) for python in pythons)
+    wanted = SpecifierSet(PROJECT["requires-python"])
+    assert minors == list(range(minors[0], minors[-1] + 1)) and minors[-1] >= 13
+    assert wanted.contains(f"3.{minors[0]}.0") and not wanted.contains(f"3.{minors[0] - 1}.0")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_runs_what_exists_and_has_a_limit(workflow):
+    for job, step in steps(workflow):
+        assert job["timeout-minutes"] <= 60
+        command = step.get("run", "")
+        assert named(command) <= set(TARGETS)
+        for path in re.findall(r"\b(?:tests|notebooks|\.ci)/[\w./]+", command.replace("[0-9]*.ipynb", "")):
+            assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda path: path.name)
+def test_an_issue_form_is_one_that_github_shows(form):
+    fields = yaml.safe_load(form.read_text(encoding="utf-8"))
+    assert {"name", "description", "body"} <= fields.keys()
+    ids = [field["id"] for field in fields["body"]]
+    assert len(ids) == len(set(ids))
+    kinds = {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+    assert all(field["type"] in kinds and field["attributes"]["label"] for field in fields["body"])
+
+
+def test_the_version_is_one_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert citation["version"] == PROJECT["version"]
+    assert " AND ".join(citation["license"]) == PROJECT["license"]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## \[(\d[\d.]*)\]", changes, re.MULTILINE)
+    assert released[0] == PROJECT["version"]
+
+
+def test_hooks_use_the_tools_of_the_project():
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (local,) = [repo["hooks"] for repo in config["repos"] if repo["repo"] == "local"]
+    assert all(hook["entry"].startswith(".venv/bin/") for hook in local)
 
 
 def test_importing_the_library_is_cheap():

@@ -1,25 +1,36 @@
 """Domains of arguments: numbers or arrays; what lies outside, NaN included, is a ValueError with its name."""
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 import numpy as np
+import numpy.typing as npt
+
+Numbers: TypeAlias = npt.ArrayLike  # a number, or what NumPy makes an array of
+Result: TypeAlias = (
+    Any  # a float of numbers, an array of arrays: a distinction that type checkers do not follow
+)
 
 
-def share(name, value):
+def share(name: str, value: Numbers) -> np.ndarray:
     return _checked(name, value, "between 0 and 1", lambda x: (x >= 0) & (x <= 1))
 
 
-def positive(name, value, finite=True):
+def positive(name: str, value: Numbers, finite: bool = True) -> np.ndarray:
     return _checked(name, value, "above 0", lambda x: (x > 0) & (np.isfinite(x) | (not finite)))
 
 
-def not_negative(name, value):
+def not_negative(name: str, value: Numbers) -> np.ndarray:
     return _checked(name, value, "at least 0 and finite", lambda x: (x >= 0) & np.isfinite(x))
 
 
-def count(name, value, low=1):
+def count(name: str, value: Numbers, low: int = 1) -> np.ndarray:
     return _checked(name, value, f"a whole number of at least {low}", lambda x: (x >= low) & (x % 1 == 0))
 
 
-def _checked(name, value, allowed, holds):
+def _checked(
+    name: str, value: Numbers, allowed: str, holds: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     """`value` as a float array if `holds` for all of it; NaN never does."""
     try:
         if not _is_real(np.asarray(value)):  # a string, True and 1j would be made a float
@@ -36,12 +47,12 @@ def _checked(name, value, allowed, holds):
     return array
 
 
-def _is_real(array):
+def _is_real(array: np.ndarray) -> bool:
     if array.dtype.kind == "O":  # fractions, whole numbers beyond 64 bits
         return not any(isinstance(item, bool | str | bytes | complex) for item in array.flat)
     return array.dtype.kind in "iuf"
 
 
-def plain(result):
+def plain(result: Any) -> Result:
     """A float for scalars, an array otherwise."""
     return float(result) if np.ndim(result) == 0 else result

@@ -5,21 +5,23 @@ import math
 import numpy as np
 
 from course_lib.laws.all_reduce import ALGORITHMS, COSTS
-from course_lib.laws.checks import count, not_negative, plain, positive
+from course_lib.laws.checks import Numbers, Result, count, not_negative, plain, positive
 
 
-def algorithm_bandwidth(nbytes, seconds):
+def algorithm_bandwidth(nbytes: Numbers, seconds: Numbers) -> Result:
     """Bytes per second as the caller sees it: S / t (nccl-tests, PERFORMANCE.md)."""
     return plain(not_negative("nbytes", nbytes) / positive("seconds", seconds))
 
 
-def bus_bandwidth(nbytes, seconds, ranks):
+def bus_bandwidth(nbytes: Numbers, seconds: Numbers, ranks: Numbers) -> Result:
     """Bytes per second on each link during an all-reduce: S / t * 2(n-1)/n (nccl-tests, PERFORMANCE.md)."""
     ranks = count("ranks", ranks)
     return plain(np.asarray(algorithm_bandwidth(nbytes, seconds)) * 2 * (ranks - 1) / ranks)
 
 
-def fit_link(nbytes, seconds, ranks, algorithm="ring"):
+def fit_link(
+    nbytes: Numbers, seconds: Numbers, ranks: Numbers, algorithm: str = "ring"
+) -> tuple[float, float]:
     """(latency, bandwidth) that explain measured all-reduce times best, in relative error.
 
     nbytes, seconds: arrays of equal length, at least two different sizes. Neither comes out negative: a fit
@@ -41,7 +43,7 @@ def fit_link(nbytes, seconds, ranks, algorithm="ring"):
     return float(latency), float(1 / inverse) if inverse > 0 else math.inf
 
 
-def _non_negative_fit(terms):
+def _non_negative_fit(terms: np.ndarray) -> np.ndarray:
     """Least squares of terms @ x = 1 with x >= 0, for two unknowns: free, or with one of them at 0."""
     free = np.linalg.lstsq(terms, np.ones(len(terms)), rcond=None)[0]
     if (free >= 0).all():

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from course_lib.laws.checks import count, plain
+from course_lib.laws.checks import Numbers, Result, count, plain
 
 _MOST_SUMMED = 10**6  # terms of a harmonic number; beyond, its asymptotic series
 
 
-def expected_slowest(k):
+def expected_slowest(k: Numbers) -> Result:
     """Mean of the slowest of k exponential times, in means of one: 1 + 1/2 + … + 1/k."""
     k = count("k", k)
     few = np.minimum(k, _MOST_SUMMED)
@@ -16,7 +16,7 @@ def expected_slowest(k):
     return plain(np.where(k > _MOST_SUMMED, series, sums[few.astype(int) - 1]))
 
 
-def expected_backup(k, extra):
+def expected_backup(k: Numbers, extra: Numbers) -> Result:
     """Mean time of the k-th of k + extra exponential times, in means of one: H_(k + extra) - H_extra.
 
     What a step with `extra` backup workers takes (Chen et al. 2016) if every worker begins it afresh.

@@ -1,8 +1,11 @@
 """The real world: `launch` starts one process a rank and waits for all, with a limit."""
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 from course_lib import arguments, output, tracebacks
+from course_lib.comm import Comm
 from course_lib.errors import RankError
 from course_lib.processes import job, log
 from course_lib.processes.folder import RankFiles, read_output, run_folder
@@ -17,7 +20,16 @@ MAX_TIMEOUT = 86_400  # seconds, a day
 BACKENDS = ("gloo", "nccl")
 
 
-def launch(worker, ranks, *, timeout=30, backend=None, live=False, debug=False, threads=None):
+def launch(
+    worker: Callable[[Comm], Any],
+    ranks: int,
+    *,
+    timeout: float = 30,
+    backend: str | None = None,
+    live: bool = False,
+    debug: bool = False,
+    threads: int | None = None,
+) -> Run:
     """Run worker(comm) in `ranks` real processes joined by torch.distributed and return a Run.
 
     timeout: seconds from the common start, a day at most. backend: "gloo" or "nccl"; None takes NCCL for CUDA
@@ -46,7 +58,9 @@ def launch(worker, ranks, *, timeout=30, backend=None, live=False, debug=False, 
     return Run("real", values, max(trace.finish), printed, trace)
 
 
-def _checked(worker, ranks, timeout, backend):
+def _checked(
+    worker: Callable[[Comm], Any], ranks: int, timeout: float, backend: str | None
+) -> tuple[int, float]:
     """ranks and timeout as numbers, all four checked."""
     __tracebackhide__ = True
     arguments.worker_function(worker)
@@ -59,7 +73,14 @@ def _checked(worker, ranks, timeout, backend):
     return ranks, seconds
 
 
-def _task(worker, ranks, timeout, backend, debug, threads):
+def _task(
+    worker: Callable[[Comm], Any],
+    ranks: int,
+    timeout: float,
+    backend: str | None,
+    debug: bool,
+    threads: int | None,
+) -> Task:
     """What the ranks are told."""
     __tracebackhide__ = True
     threads = max(1, _cores() // ranks) if threads is None else arguments.whole_number("threads", threads, 1)
@@ -67,7 +88,7 @@ def _task(worker, ranks, timeout, backend, debug, threads):
     return Task(ranks, pack_worker(worker), environment, sources, threads, backend, timeout, debug)
 
 
-def _value(rank, packed):
+def _value(rank: int, packed: bytes) -> Any:
     """A rank's result; what it consists of may be unknown to this process, or refuse to be made anew."""
     __tracebackhide__ = True
     try:
@@ -77,7 +98,7 @@ def _value(rank, packed):
         raise RankError(rank, "raised", text) from None
 
 
-def _refuse_shared_gpus(ranks):
+def _refuse_shared_gpus(ranks: int) -> None:
     """NCCL hangs if ranks share a GPU. A rank counts them, for this process must not touch CUDA."""
     __tracebackhide__ = True
     (gpus,) = launch(_count_gpus, 1, backend="gloo").values
@@ -88,11 +109,11 @@ def _refuse_shared_gpus(ranks):
         )
 
 
-def _count_gpus(comm):
+def _count_gpus(comm: Comm) -> int:
     import torch
 
     return torch.cuda.device_count()
 
 
-def _cores():
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -101,10 +101,10 @@ class Log:
         """All of it, read-only."""
         seconds, sources, staleness, gradients = np.array(self.rows).T
         arrays = (seconds, sources.astype(int), staleness.astype(int), np.cumsum(gradients, dtype=int))
-        arrays = *arrays, np.array(self.parameters)
-        for array in arrays:
+        parameters = np.array(self.parameters)
+        for array in (*arrays, parameters):
             array.setflags(write=False)
-        return History(*arrays, tuple(self.late))
+        return History(*arrays, parameters, tuple(self.late))
 
 
 def merged(histories):

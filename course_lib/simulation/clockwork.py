@@ -19,7 +19,7 @@ class Clockwork:
             raise TypeError(f"jitter must be a function of a numpy Generator; got {jitter!r}")
         seed = arguments.whole_number("seed", seed, 0)
         self.jitter = jitter
-        self.streams = np.random.default_rng(seed).spawn(ranks) if jitter else None
+        self.streams = np.random.default_rng(seed).spawn(ranks) if jitter else []
 
     def seconds(self, rank, seconds):
         seconds = arguments.real_number("seconds", seconds)

@@ -1,6 +1,12 @@
 """The entry point: `simulate` checks what it is given, lets all workers run, and returns a Run."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
 from course_lib import arguments, output
+from course_lib.comm import Comm
 from course_lib.link import Link
 from course_lib.run import Run
 from course_lib.simulation.clockwork import Clockwork
@@ -12,7 +18,16 @@ MAX_RANKS = 65_536
 DEFAULT_LINK = Link(5e-6, 10e9)  # 5 microseconds, 10 GB/s
 
 
-def simulate(worker, ranks, *, link=DEFAULT_LINK, links=None, speeds=None, jitter=None, seed=0):
+def simulate(
+    worker: Callable[[Comm], Any],
+    ranks: int,
+    *,
+    link: Link = DEFAULT_LINK,
+    links: Mapping[tuple[int, int], Link] | None = None,
+    speeds: Sequence[float] | None = None,
+    jitter: Callable[[np.random.Generator], float] | None = None,
+    seed: int = 0,
+) -> Run:
     """Run worker(comm) on `ranks` simulated workers and return a Run; deterministic.
 
     link: what joins any two workers; full duplex, a port sends one message at a time and receives one.

@@ -15,8 +15,8 @@ class CourseWidget(anywidget.AnyWidget):
     """
 
     _css = style_sheet()
-    about = ()
-    stateful = ()
+    about: tuple[str, ...] = ()
+    stateful: tuple[str, ...] = ()
     labels = traitlets.Dict().tag(sync=True)
     initial = traitlets.Dict().tag(sync=True)
 

@@ -17,7 +17,7 @@ class Player(CourseWidget):
     times: seconds of the run, one a frame. pace: seconds of the show, likewise, at speed 1.
     """
 
-    stateful = ("frame", "speed", "playing")
+    stateful: tuple[str, ...] = ("frame", "speed", "playing")
 
     frame = traits.count(0, 0, 10**6)
     playing = traits.choice(False, (False, True))
