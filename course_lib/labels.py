@@ -881,6 +881,7 @@ LABELS = {
     "progress_not_read": "Your progress cannot be read from {file} ({error}). Everything else works.",
     "progress_damaged": "{count} line(s) of {file} are damaged and left out. Everything else works; you may "
     "delete the file.",
+    "progress_no_file": "a device or a pipe",
     # the player of a synchronous step
     "step_player_mode": "Look at",
     "step_player_source": "Source",

@@ -253,6 +253,8 @@ def by_rendezvous(end="node-a:29500", more="--rdzv-id job7 --rdzv-backend=c10d")
         typed(each="gpu"),
         typed(more="--master-port=29501"),
         typed(start="python -m torch.distributed.run"),
+        typed(start="OMP_NUM_THREADS=1 NCCL_DEBUG=INFO torchrun"),
+        lambda number: typed()(number).replace(" --", " \\\n    --"),
         by_rendezvous(),
         by_rendezvous("node-c:1234"),
         by_rendezvous("node-b"),
@@ -269,6 +271,11 @@ def test_commands_pass(command):
     report = check_commands(command)
     assert report.passed, report
     assert "12 ranks" in repr(report)
+
+
+def endless():
+    while True:
+        pass
 
 
 @pytest.mark.parametrize("stub", [None, ..., untouched, left_empty])
@@ -313,6 +320,9 @@ def test_untouched_commands_are_not_a_failure(stub):
         ),
         (lambda number: 7, "must be a string; got int"),
         (lambda number: "torchrun 'train.py", "No closing quotation"),
+        (lambda number: endless(), "the search does not end"),
+        (lambda number: sys.exit(number), "node-a: it raised SystemExit"),
+        (["torchrun"] * 3, "node-a: it raised TypeError"),
     ],
 )
 def test_wrong_commands_are_explained(command, hint):

@@ -1,6 +1,7 @@
 """What the learner has guessed and solved is kept, and nothing that happens to its file disturbs a cell."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -113,6 +114,45 @@ def test_a_file_that_cannot_be_used_disturbs_nothing(file):
         question.guess = 5
         progress.solved()
     assert len(told) == 2 and "read" in str(told[0].message) and "kept" in str(told[1].message)
+
+
+@pytest.mark.parametrize("special", ["/dev/full", "pipe", "huge"])
+def test_what_would_never_end_is_not_read(file, special, monkeypatch):
+    if special == "pipe":
+        os.mkfifo(file)  # to open it waits for another program
+    elif special == "huge":
+        file.touch()
+        os.truncate(file, progress.LARGEST + 1)
+    else:
+        monkeypatch.setenv("COURSE_PROGRESS", special)
+    with pytest.warns(UserWarning, match="cannot be (read|kept)") as told:
+        predict("5.3", unit="times").guess = 4
+    assert len(told) == 2 and progress.guesses() == {}
+
+
+@pytest.mark.parametrize("name", [" off ", "OFF", "~nobody-of-that-name/mine.jsonl"])
+def test_odd_names_disturb_nothing(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSE_PROGRESS", name)
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is not kept is told of, once a kernel
+        predict("5.3", unit="times").guess = 4
+    assert progress.guesses() == {} and not list(tmp_path.iterdir())
+
+
+def test_an_editor_s_byte_order_mark_is_no_damage(file):
+    progress.note("guess", "5.1", value="a")
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(progress.guesses()) == {"5.1"}
+
+
+def test_a_guess_too_large_for_a_float_is_refused(file):
+    with pytest.raises(ValueError, match="a finite number, or None"):
+        predict("5.3", unit="times").guess = 10**400
+    file.write_text(f'{{"kind": "guess", "key": "5.3", "when": "", "value": 1{"0" * 400}}}')
+    assert predict("5.3", unit="times").guess is None
 
 
 def test_a_full_disk_disturbs_nothing(file, monkeypatch):

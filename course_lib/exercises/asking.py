@@ -19,7 +19,7 @@ def ask(case, function, *arguments, hint=""):
         raise
     except NotImplementedError:
         value = Ellipsis
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         hint = hint if isinstance(error, ArithmeticError | ValueError) else ""
         raise NotYet(case, f"it raised {type(error).__name__}{hint}\n{worker_traceback(error)}") from None
     if value is Ellipsis or (value is None and is_empty(function)):
