@@ -119,7 +119,7 @@ def events():
 
 
 def _expect_plain(file):
-    """OSError for what is there and is no file that ends: a device or a pipe would keep the kernel for ever."""
+    """OSError for what is there and is no file that ends: a pipe, say, would keep the kernel for ever."""
     if file.exists() and not file.is_dir():  # of a folder the system tells itself
         if not file.is_file():
             raise OSError(errno.EINVAL, label("progress_no_file"))

@@ -72,6 +72,11 @@ def test_a_wrong_repair_is_rejected(name, attempt):
     rejected(check(attempt), wrong[attempt])
 
 
+@pytest.mark.parametrize("name", ["train", "orders", "hooks", "dtype"])
+def test_what_is_no_function_never_reaches_the_ranks(name):
+    rejected(CHECKS[name][0](7), "a function is asked for; this is int")
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_an_untouched_stub_is_not_a_failure(name):
     report = CHECKS[name][0](untouched)

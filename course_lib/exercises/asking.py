@@ -5,6 +5,7 @@ from numbers import Real
 
 from course_lib.exercises.limits import StillRunning, limited
 from course_lib.exercises.report import NotYet, expect, not_attempted
+from course_lib.labels import label
 from course_lib.tracebacks import worker_traceback
 
 
@@ -13,6 +14,7 @@ def ask(case, function, *arguments, hint=""):
 
     hint: what may be behind that in this case, as the end of a sentence.
     """
+    expect_function(case, function)
     try:
         value = _within_reason(case, function, arguments, hint)
     except NotYet:
@@ -25,6 +27,13 @@ def ask(case, function, *arguments, hint=""):
     if value is Ellipsis or (value is None and is_empty(function)):
         not_attempted()
     return value
+
+
+def expect_function(case, function):
+    """The check ends for what is no function, or nothing yet."""
+    if function is None or function is Ellipsis:
+        not_attempted()
+    expect(callable(function), case, label("asked_function", kind=type(function).__name__))
 
 
 def _within_reason(case, function, arguments, hint):
