@@ -177,6 +177,7 @@ STUB = "passed_on = [None]"
 OWN = "passed_on = [300]"
 CHECK = "from course_lib.exercises.chapter5 import check_rank\n\ncheck_rank(2, passed_on)"
 SOLUTION = "passed_on = [300, 200 + 20, 100 + 10 + 1, 400 + 40 + 4 + 4000]\ncheck_rank(2, passed_on)"
+TIMED = "get_ipython().run_cell_magic('time', '', 'check_rank(2, passed_on)\\n')"
 LOCAL = "def other():\n    passed_on = 3\n    return passed_on"
 
 
@@ -191,6 +192,10 @@ LOCAL = "def other():\n    passed_on = 3\n    return passed_on"
         ([f"{OWN}\ncheck_rank(2, passed_on)"], True),
         (["check_rank(2, [300])"], True),
         ([], False),
+        ([OWN, TIMED], True),
+        ([STUB, SOLUTION, TIMED], False),
+        ([OWN, "1 +"], False),  # the check itself is not in the history
+        ([OWN, "other = 1"], False),
     ],
 )
 def test_only_what_was_not_made_by_the_solution_counts(cells, own):
