@@ -175,6 +175,10 @@ def test_a_network_of_numpy_reads_as_torch_does():
 def test_steps_must_be_whole_periods():
     with pytest.raises(ValueError, match="steps must be a multiple of every; got 10 and 3"):
         averaging_worker(3, 10)
+    with pytest.raises(ValueError, match="seed must be a whole number"):
+        averaging_worker(3, 9, seed=-1)
+    with pytest.raises(RankError, match="batch must be at most .* this rank's samples; got 10000"):
+        launch(averaging_worker(1, 1, batch=10_000), 2, threads=1)
 
 
 # --- pictures

@@ -234,6 +234,15 @@ def test_a_lawful_learner_follows_the_law(typical):
 # --- the claims
 
 
+@pytest.mark.parametrize("typical", [1, 0, -2, math.nan, math.inf])
+def test_a_typical_factor_is_above_1(typical):
+    for asked in (lambda: simulated_learner(3, typical, 0), lambda: share_within(2, typical)):
+        with pytest.raises(ValueError, match="typical must be a finite number above 1"):
+            asked()
+    with pytest.raises(ValueError, match="count must be a whole number"):
+        simulated_learner(-1, 2, 0)
+
+
 def test_each_claim_has_its_cell():
     rows = list(csv.DictReader((ROOT / "data/claims/12.csv").open(encoding="utf-8")))
     notebook = nbformat.read(ROOT / "notebooks/12_interview_questions.ipynb", as_version=4)

@@ -38,11 +38,11 @@ def expect_function(case, function):
 
 def _within_reason(case, function, arguments, hint):
     """function(*arguments), stopped when its search goes on for ever."""
-    ends = f"a million lines, and the search does not end{hint or ': can this target be reached?'}"
     try:
         with limited():
             return function(*arguments)
-    except StillRunning:
+    except StillRunning as limit:
+        ends = f"{limit}, and the search does not end{hint or ': can this target be reached?'}"
         raise NotYet(case, ends) from None
 
 
