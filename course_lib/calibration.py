@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from course_lib import progress
+from course_lib.arguments import real_number, whole_number
 from course_lib.labels import label
 from course_lib.predict import ratio
 from course_lib.progress import WITHIN, Guess
@@ -58,6 +59,7 @@ def calibration(guesses=None):
 
 def simulated_learner(count, typical, seed):
     """`count` log-normal guesses of numbers, half of them within the factor `typical`, more or less."""
+    count = whole_number("count", count, 0)
     off = np.random.default_rng(seed).normal(0, spread(typical), count)
     return [Guess(str(number), float(math.exp(value)), 1.0) for number, value in enumerate(off)]
 
@@ -70,4 +72,5 @@ def share_within(factor, typical):
 
 def spread(typical):
     """The standard deviation of the logarithm, such that half of the guesses are within `typical`."""
+    typical = real_number("typical", typical, 1, inclusive=False)
     return math.log(typical) / 0.6744897501960817  # the upper quartile of a normal distribution

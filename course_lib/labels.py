@@ -881,6 +881,8 @@ LABELS = {
     "progress_not_read": "Your progress cannot be read from {file} ({error}). Everything else works.",
     "progress_damaged": "{count} line(s) of {file} are damaged and left out. Everything else works; you may "
     "delete the file.",
+    "progress_no_file": "a device or a pipe",
+    "asked_function": "a function is asked for; this is {kind}",
     # the player of a synchronous step
     "step_player_mode": "Look at",
     "step_player_source": "Source",
@@ -1279,7 +1281,7 @@ LABELS = {
     "ch11_hook_some": "{count} of {all} numbers are not the mean: does every parameter have its hook?",
     "ch11_hook_other": "a gradient is {got}, which is neither the mean, nor the sum, nor the rank's own",
     "ch11_hook_often": "{got} numbers were reduced, {wanted} are asked for: one hook for each parameter",
-    "ch11_dtype_kind": "rank {rank} returned {kind}, not a tensor",
+    "ch11_dtype_kind": "rank {rank} returned {kind}, not a tensor like the gradient",
     "ch11_dtype_none": "dist.all_reduce was not called with the gradient",
     "ch11_dtype_differ": "the mean is {wanted}; the ranks got {got}, without an error. Rank 0 reduced "
     "{one}, rank {other} {two}: bytes of one kind are read as another. Which dtype do all ranks have in "

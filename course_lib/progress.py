@@ -6,6 +6,7 @@ notebooks at once lose nothing, there is nothing to lock, and a line that is dam
 The environment variable COURSE_PROGRESS names another file, or is "off": then nothing is read or written.
 """
 
+import errno
 import json
 import math
 import os
@@ -20,6 +21,7 @@ from course_lib.labels import label
 from course_lib.predict import ratio
 
 WITHIN = 2  # a number is right within this factor
+LARGEST = 20_000_000  # bytes: a learner writes 100 a guess, and every check reads them all
 _warned = set()
 
 
@@ -50,11 +52,11 @@ class Guess:
 
 def path():
     """Where the file is, or will be; None if nothing is kept."""
-    chosen = os.environ.get("COURSE_PROGRESS", "")
+    chosen = os.environ.get("COURSE_PROGRESS", "").strip()
     if chosen.lower() == "off":
         return None
     if chosen:
-        return Path(chosen).expanduser()
+        return Path(os.path.expanduser(chosen))  # a user that is not there stays as written
     return data.FOLDER.parent / "progress.jsonl" if data.FOLDER.is_dir() else None
 
 
@@ -90,6 +92,7 @@ def note(kind, key, **values):
     event = {"kind": kind, "key": str(key), "when": datetime.now().astimezone().isoformat(timespec="seconds")}
     event |= {name: _plain(value) for name, value in values.items()}
     try:
+        _expect_plain(file)
         # Unbuffered: one write, at the end. The line break comes first, in case the last line was cut off.
         with open(file, "ab", buffering=0) as stream:
             stream.write(f"\n{json.dumps(event)}".encode())
@@ -102,7 +105,8 @@ def events():
     if (file := path()) is None:
         return []
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        _expect_plain(file)
+        lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -112,6 +116,15 @@ def events():
     if damaged := found.count(None):
         _warn("progress_damaged", file=file, count=damaged)
     return [event for event in found if event]
+
+
+def _expect_plain(file):
+    """OSError for what is there and is no file that ends: a pipe, say, would keep the kernel for ever."""
+    if file.exists() and not file.is_dir():  # of a folder the system tells itself
+        if not file.is_file():
+            raise OSError(errno.EINVAL, label("progress_no_file"))
+        if file.stat().st_size > LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 def _event(line):

@@ -199,6 +199,18 @@ def one_epoch(comm, items, epochs):
     return told(comm, items, 1)
 
 
+def numbers_alone(comm, items, epochs):
+    return list(range(epochs))
+
+
+def words(comm, items, epochs):
+    return ["epoch"] * epochs
+
+
+def nothing_first(comm, items, epochs):
+    return [None, *([[0]] * (epochs - 1))]
+
+
 ORDERS_WRONG = {
     same_every_epoch: "who tells it the epoch",
     told_zero: "who tells it the epoch",
@@ -207,6 +219,9 @@ ORDERS_WRONG = {
     shuffles_its_share: "shuffle before the items are dealt",
     everything_everywhere: "its share is",
     one_epoch: "a list of items for each of 3 epochs",
+    numbers_alone: "a list of items for each of 3 epochs",
+    words: "a list of items for each of 3 epochs",
+    nothing_first: "a list of items for each of 3 epochs",
 }
 
 # --- 11.4, rank 0's loss
@@ -511,6 +526,13 @@ def all_brain(gradient, dtype):
     return own_dtype(gradient, torch.bfloat16)
 
 
+def in_a_matrix(gradient, dtype):
+    import torch.distributed as dist
+
+    dist.all_reduce(gradient)
+    return (gradient / dist.get_world_size()).reshape(2, 2)
+
+
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
     cast_back: "bytes of one kind are read as another",
@@ -518,5 +540,6 @@ DTYPE_WRONG = {
     returns_own_dtype: "give back one dtype",
     keeps_own: "was not called",
     other_size: "arrays of the same size and dtype",
+    in_a_matrix: "rank 0 returned a tensor of shape (2, 2)",
     all_brain: "rank 1's GPU has no bfloat16",
 }

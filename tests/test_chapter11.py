@@ -72,6 +72,11 @@ def test_a_wrong_repair_is_rejected(name, attempt):
     rejected(check(attempt), wrong[attempt])
 
 
+@pytest.mark.parametrize("name", ["train", "orders", "hooks", "dtype"])
+def test_what_is_no_function_never_reaches_the_ranks(name):
+    rejected(CHECKS[name][0](7), "a function is asked for; this is int")
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_an_untouched_stub_is_not_a_failure(name):
     report = CHECKS[name][0](untouched)
@@ -170,6 +175,10 @@ def test_a_network_of_numpy_reads_as_torch_does():
 def test_steps_must_be_whole_periods():
     with pytest.raises(ValueError, match="steps must be a multiple of every; got 10 and 3"):
         averaging_worker(3, 10)
+    with pytest.raises(ValueError, match="seed must be a whole number"):
+        averaging_worker(3, 9, seed=-1)
+    with pytest.raises(RankError, match="batch must be at most .* this rank's samples; got 10000"):
+        launch(averaging_worker(1, 1, batch=10_000), 2, threads=1)
 
 
 # --- pictures

@@ -2,6 +2,8 @@
 
 import csv
 import math
+import sys
+from fractions import Fraction
 from pathlib import Path
 
 import nbformat
@@ -39,7 +41,12 @@ def ring_by_law(parameters, width, ranks, bandwidth, latency):
     return np.float64(laws.ring_time(parameters * width, ranks, bandwidth, latency))
 
 
-@pytest.mark.parametrize("right", [ring, ring_by_law])
+def ring_exactly(parameters, width, ranks, bandwidth, latency):
+    chunk = Fraction(int(parameters) * width, ranks)
+    return 2 * (ranks - 1) * (Fraction(latency) + chunk / int(bandwidth))
+
+
+@pytest.mark.parametrize("right", [ring, ring_by_law, ring_exactly])
 def test_ring_seconds_accepts(right):
     assert check_ring_seconds(right).passed, check_ring_seconds(right)
 
@@ -63,6 +70,9 @@ def forgets_to_return(*arguments):
         (lambda p, w, k, b, a: f"{ring(p, w, k, b, a)} s", "not a number"),
         (lambda p, w, k, b, a: ring(p, w, k, b, a) / (k - 1), "it raised ZeroDivisionError"),
         (forgets_to_return, "is a return missing?"),
+        (lambda p, w, k, b, a: Fraction(1, 3), "0.333"),
+        (lambda p, w, k, b, a: sys.exit(3), "it raised SystemExit"),
+        (lambda p, w, k, b, a: 10**400, "too large"),
     ],
 )
 def test_ring_seconds_rejects(wrong, hint):
@@ -222,6 +232,15 @@ def test_a_lawful_learner_follows_the_law(typical):
 
 
 # --- the claims
+
+
+@pytest.mark.parametrize("typical", [1, 0, -2, math.nan, math.inf])
+def test_a_typical_factor_is_above_1(typical):
+    for asked in (lambda: simulated_learner(3, typical, 0), lambda: share_within(2, typical)):
+        with pytest.raises(ValueError, match="typical must be a finite number above 1"):
+            asked()
+    with pytest.raises(ValueError, match="count must be a whole number"):
+        simulated_learner(-1, 2, 0)
 
 
 def test_each_claim_has_its_cell():

@@ -125,7 +125,7 @@ def test_the_solution_finds_each_number_from_its_own_speedup(p):
         ),
         (searched_without_tolerance, "p = 0.9, target 10|p = 0.8, target 5"),
         (searched_without_tolerance, "does not end; the speed-up stays below"),
-        (searched_up_to_a_million, "a million lines"),
+        (searched_up_to_a_million, "1,000,000 lines, and the search does not end"),
         (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
         (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),
         (lambda p, target: "15", "not a number"),

@@ -126,6 +126,12 @@ def test_own_ddp_passes(attempt):
     assert "20 steps" in repr(report)
 
 
+@pytest.mark.parametrize("check", [check_own_ddp, check_accumulate])
+def test_what_is_no_function_never_reaches_the_ranks(check):
+    assert check(None).passed is None
+    rejected(check([1]), "a function is asked for; this is list")
+
+
 @pytest.mark.parametrize("stub", [untouched, left_empty, lambda module: ...])
 def test_an_untouched_own_ddp_is_not_a_failure(stub):
     report = check_own_ddp(stub)
@@ -253,6 +259,8 @@ def by_rendezvous(end="node-a:29500", more="--rdzv-id job7 --rdzv-backend=c10d")
         typed(each="gpu"),
         typed(more="--master-port=29501"),
         typed(start="python -m torch.distributed.run"),
+        typed(start="OMP_NUM_THREADS=1 NCCL_DEBUG=INFO torchrun"),
+        lambda number: typed()(number).replace(" --", " \\\n    --"),
         by_rendezvous(),
         by_rendezvous("node-c:1234"),
         by_rendezvous("node-b"),
@@ -269,6 +277,11 @@ def test_commands_pass(command):
     report = check_commands(command)
     assert report.passed, report
     assert "12 ranks" in repr(report)
+
+
+def endless():
+    while True:
+        pass
 
 
 @pytest.mark.parametrize("stub", [None, ..., untouched, left_empty])
@@ -313,6 +326,9 @@ def test_untouched_commands_are_not_a_failure(stub):
         ),
         (lambda number: 7, "must be a string; got int"),
         (lambda number: "torchrun 'train.py", "No closing quotation"),
+        (lambda number: endless(), "the search does not end"),
+        (lambda number: sys.exit(number), "node-a: it raised SystemExit"),
+        (["torchrun"] * 3, "a function is asked for; this is list"),
     ],
 )
 def test_wrong_commands_are_explained(command, hint):
@@ -482,6 +498,28 @@ def test_agents_report_what_went_wrong(tmp_path):
     broken.write_text("raise SystemExit('no data here')")
     with pytest.raises(RuntimeError, match="no data here"):
         run_agents(broken, nodes=1, ranks=1)
+
+
+def test_a_failing_agent_ends_the_job_at_once(tmp_path):
+    second = tmp_path / "second.py"  # agent 0 would wait for the others, and has nothing to say
+    second.write_text("import os, time\nassert os.environ['RANK'] == '0', 'no data here'\ntime.sleep(600)")
+    with pytest.raises(RuntimeError, match="no data here"):
+        run_agents(second, ranks=1, timeout=50)
+
+
+def test_agents_may_print_more_than_a_pipe_holds(tmp_path):
+    chatty = tmp_path / "chatty.py"  # the second must have printed before the first ends
+    chatty.write_text(
+        "import os, pathlib, time\n"
+        f"done = pathlib.Path({str(tmp_path / 'done')!r})\n"
+        "if os.environ['RANK'] == '1':\n"
+        "    print('x' * 2**20, flush=True)\n"
+        "    done.touch()\n"
+        "while not done.exists():\n"
+        "    time.sleep(0.05)\n"
+    )
+    texts = run_agents(chatty, ranks=1, timeout=50)
+    assert len(texts[1]) > 2**20 > len(texts[0])
 
 
 def test_agents_end_when_their_time_is_up(tmp_path):

@@ -13,7 +13,7 @@ from attempts import in_place, left_empty, rejected, server_mean, untouched
 
 from course_lib import Link, simulate
 from course_lib.collectives import weighted_mean
-from course_lib.exercises import chapter2, chapter3, chapter4, chapter5, limits
+from course_lib.exercises import chapter2, chapter3, chapter4, chapter5, chapter12, limits
 from course_lib.exercises.chapter10 import check_epoch_batches, check_server_mean, check_weighted_step
 from course_lib.exercises.report import checked
 from course_lib.pictures import timeline
@@ -272,6 +272,18 @@ def test_an_endless_loop_within_one_line_ends(monkeypatch):
     assert "still running after 0.5 seconds" in repr(check_server_mean(loops))
     assert signal.getsignal(signal.SIGVTALRM) is before
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer by the clock")
+@pytest.mark.parametrize("check", [check_server_mean, chapter12.check_ring_seconds])
+def test_an_attempt_that_sleeps_ends(check, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_WAITING", 0.5)
+    before, running = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    report = check(lambda *_: time.sleep(100))
+    assert report.passed is False and "0.5 seconds" in repr(report)
+    assert signal.getsignal(signal.SIGALRM) is before
+    after = signal.getitimer(signal.ITIMER_REAL)
+    assert bool(after[0]) is bool(running[0]) and after[1] == running[1]
 
 
 def test_nan_never_passes():

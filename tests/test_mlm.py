@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,7 +239,14 @@ def test_under_torchrun_it_is_the_same(tmp_path):
         ),
         ({"text": "bob.txt"}, FileNotFoundError, "no data/bob.txt; there is: .*alice.txt"),
         ({"text": "/nowhere/bob.txt"}, FileNotFoundError, "/nowhere/bob.txt"),
-        ({"text": 3}, TypeError, "int"),
+        ({"text": 3}, TypeError, "text must be the path of a file; got 3"),
+        ({"text": None}, TypeError, "text must be the path of a file; got None"),
+        ({"text": ""}, TypeError, "text must be the path of a file; got ''"),
+        ({"text": "digits.csv.gz"}, ValueError, "digits.csv.gz is no text in UTF-8"),
+        ({"text": str(Path(__file__).parent)}, FileNotFoundError, "is a folder"),
+        ({"checkpoint": ""}, TypeError, "checkpoint must be the path of a folder; got ''"),
+        ({"checkpoint": 5}, TypeError, "checkpoint must be the path of a folder; got 5"),
+        ({"seed": 2**64}, ValueError, "seed must be a whole number from 0 to"),
         ({"global_batch": -8}, ValueError, "global_batch must be a whole number of at least 1; got -8"),
         ({"width": -64}, ValueError, "width must be"),
         ({"layers": 0}, ValueError, "layers must be"),

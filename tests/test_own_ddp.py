@@ -99,3 +99,34 @@ def test_a_forgotten_wait_is_told():
 
     with pytest.raises(RankError, match=r"call wait\(\) between backward and the next forward"):
         launch(worker, 2)
+
+
+def test_what_it_cannot_do_is_told():
+    def told(case):
+        try:
+            case()
+        except (RuntimeError, ValueError) as error:
+            return str(error)
+
+    def twice():
+        net = OwnDDP(nn.Linear(1, 1))
+        loss = net(torch.ones(1, 1)).sum()
+        loss.backward(retain_graph=True)
+        loss.backward()  # its gradients would be left out without a word
+
+    def past_the_replica():
+        layer = nn.Linear(1, 1)
+        OwnDDP(layer)
+        layer(torch.ones(1, 1)).sum().backward()
+
+    cases = (
+        twice,
+        past_the_replica,
+        lambda: OwnDDP(nn.ReLU()),
+        lambda: OwnDDP(nn.Linear(1, 1).requires_grad_(False)),
+        lambda: OwnDDP(nn.Linear(1, 1), 0),
+    )
+    for messages in launch(lambda comm: [told(case) for case in cases], 2).values:
+        assert all("a gradient came too many" in message for message in messages[:2])
+        assert all("must have a parameter that requires a gradient" in message for message in messages[2:4])
+        assert "nbytes must be a whole number of at least 1; got 0" in messages[4]

@@ -1,5 +1,7 @@
 """Pitfalls of DistributedDataParallel: what goes wrong, by its value, and what cures it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -121,6 +123,14 @@ def test_evaluating_the_inner_module_waits_for_nobody(inner):
 
 
 # Random numbers, files, number formats
+
+
+def test_more_ranks_than_samples_are_refused():
+    for worker in (pitfalls.token_losses, pitfalls.batch_norm_means):
+        with pytest.raises(ValueError, match="the number of ranks must be a whole number from 1 to 2; got 3"):
+            worker(SimpleNamespace(rank=2, size=3))
+    with pytest.raises(ValueError, match="items must be a whole number of at least 2; got 0"):
+        pitfalls.padding(SimpleNamespace(rank=0, size=1), 0)
 
 
 def test_noise_of_ones_own(shown):

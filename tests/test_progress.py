@@ -1,6 +1,7 @@
 """What the learner has guessed and solved is kept, and nothing that happens to its file disturbs a cell."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -115,6 +116,45 @@ def test_a_file_that_cannot_be_used_disturbs_nothing(file):
     assert len(told) == 2 and "read" in str(told[0].message) and "kept" in str(told[1].message)
 
 
+@pytest.mark.parametrize("special", ["/dev/full", "pipe", "huge"])
+def test_what_would_never_end_is_not_read(file, special, monkeypatch):
+    if special == "pipe":
+        os.mkfifo(file)  # to open it waits for another program
+    elif special == "huge":
+        file.touch()
+        os.truncate(file, progress.LARGEST + 1)
+    else:
+        monkeypatch.setenv("COURSE_PROGRESS", special)
+    with pytest.warns(UserWarning, match="cannot be (read|kept)") as told:
+        predict("5.3", unit="times").guess = 4
+    assert len(told) == 2 and progress.guesses() == {}
+
+
+@pytest.mark.parametrize("name", [" off ", "OFF", "~nobody-of-that-name/mine.jsonl"])
+def test_odd_names_disturb_nothing(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSE_PROGRESS", name)
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is not kept is told of, once a kernel
+        predict("5.3", unit="times").guess = 4
+    assert progress.guesses() == {} and not list(tmp_path.iterdir())
+
+
+def test_an_editor_s_byte_order_mark_is_no_damage(file):
+    progress.note("guess", "5.1", value="a")
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert set(progress.guesses()) == {"5.1"}
+
+
+def test_a_guess_too_large_for_a_float_is_refused(file):
+    with pytest.raises(ValueError, match="a finite number, or None"):
+        predict("5.3", unit="times").guess = 10**400
+    file.write_text(f'{{"kind": "guess", "key": "5.3", "when": "", "value": 1{"0" * 400}}}')
+    assert predict("5.3", unit="times").guess is None
+
+
 def test_a_full_disk_disturbs_nothing(file, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
@@ -137,6 +177,7 @@ STUB = "passed_on = [None]"
 OWN = "passed_on = [300]"
 CHECK = "from course_lib.exercises.chapter5 import check_rank\n\ncheck_rank(2, passed_on)"
 SOLUTION = "passed_on = [300, 200 + 20, 100 + 10 + 1, 400 + 40 + 4 + 4000]\ncheck_rank(2, passed_on)"
+TIMED = "get_ipython().run_cell_magic('time', '', 'check_rank(2, passed_on)\\n')"
 LOCAL = "def other():\n    passed_on = 3\n    return passed_on"
 
 
@@ -151,6 +192,10 @@ LOCAL = "def other():\n    passed_on = 3\n    return passed_on"
         ([f"{OWN}\ncheck_rank(2, passed_on)"], True),
         (["check_rank(2, [300])"], True),
         ([], False),
+        ([OWN, TIMED], True),
+        ([STUB, SOLUTION, TIMED], False),
+        ([OWN, "1 +"], False),  # the check itself is not in the history
+        ([OWN, "other = 1"], False),
     ],
 )
 def test_only_what_was_not_made_by_the_solution_counts(cells, own):

@@ -122,6 +122,20 @@ def secrets(asked):
     return [*why, *([asked.arguable] if asked.arguable else []), *(hint for _, hint in asked.slips)]
 
 
+def test_questions_are_found_whatever_the_case_and_nothing_else_is_one():
+    assert question(" q1 ") is question("Q1")
+    assert mark({"q1": "B"}).points == 1 and list(mark({"q1": "B"}).grades) == ["Q1"]
+    for id in (None, [], 1, ""):
+        with pytest.raises(ValueError, match="id must be one of Q1"):
+            question(id)
+    with pytest.raises(TypeError, match="answers must be a dict.*got list"):
+        mark(["B"])
+    with pytest.raises(TypeError, match="questions must be Questions.*got 'Q1'"):
+        quiz(["Q1"])
+    with pytest.raises(ValueError, match="N1 has none"):
+        guessing_law([question("N1")])
+
+
 def test_an_unknown_question_is_named():
     with pytest.raises(ValueError, match="id must be one of Q1, .*; got 'Q11'"):
         question("Q11")

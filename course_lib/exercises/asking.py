@@ -5,6 +5,7 @@ from numbers import Real
 
 from course_lib.exercises.limits import StillRunning, limited
 from course_lib.exercises.report import NotYet, expect, not_attempted
+from course_lib.labels import label
 from course_lib.tracebacks import worker_traceback
 
 
@@ -13,13 +14,14 @@ def ask(case, function, *arguments, hint=""):
 
     hint: what may be behind that in this case, as the end of a sentence.
     """
+    expect_function(case, function)
     try:
         value = _within_reason(case, function, arguments, hint)
     except NotYet:
         raise
     except NotImplementedError:
         value = Ellipsis
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         hint = hint if isinstance(error, ArithmeticError | ValueError) else ""
         raise NotYet(case, f"it raised {type(error).__name__}{hint}\n{worker_traceback(error)}") from None
     if value is Ellipsis or (value is None and is_empty(function)):
@@ -27,13 +29,20 @@ def ask(case, function, *arguments, hint=""):
     return value
 
 
+def expect_function(case, function):
+    """The check ends for what is no function, or nothing yet."""
+    if function is None or function is Ellipsis:
+        not_attempted()
+    expect(callable(function), case, label("asked_function", kind=type(function).__name__))
+
+
 def _within_reason(case, function, arguments, hint):
     """function(*arguments), stopped when its search goes on for ever."""
-    ends = f"a million lines, and the search does not end{hint or ': can this target be reached?'}"
     try:
         with limited():
             return function(*arguments)
-    except StillRunning:
+    except StillRunning as limit:
+        ends = f"{limit}, and the search does not end{hint or ': can this target be reached?'}"
         raise NotYet(case, ends) from None
 
 

@@ -1,9 +1,12 @@
 """Checkers of chapter 11's bug gallery: the loops that need PyTorch, each tried in real processes."""
 
+import operator
+
 import numpy as np
 
 from course_lib import launch
 from course_lib.errors import RankError
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import checked, expect, not_attempted, workers
 from course_lib.labels import label
@@ -38,8 +41,7 @@ def check_mean_gradient(mean_gradient):
 
 def _tried(case, function, worker, ranks):
     """The values of a launch; an untouched stub, an error and an endless wait end the check."""
-    if function is None or function is Ellipsis:
-        not_attempted()
+    expect_function(case, function)
     try:
         return launch(worker, ranks, timeout=LIMIT, threads=1).values
     except RankError as error:
@@ -136,9 +138,9 @@ def _order_worker(orders):
 
 
 def _plain(value):
-    """Lists of numbers, whatever they came in; what is none of that stays as it is."""
+    """Lists of whole numbers, whatever they came in; what is none of that stays as it is."""
     try:
-        return [[int(item) for item in epoch] for epoch in value]
+        return [[operator.index(item) for item in epoch] for epoch in value]
     except TypeError:
         return value
 
@@ -146,6 +148,7 @@ def _plain(value):
 def _expect_orders(case, found, items, ranks):
     for rank, epochs in enumerate(found):
         listed = isinstance(epochs, list) and len(epochs) == 3
+        listed = listed and all(isinstance(items, list) for items in epochs)
         expect(listed, case, label("ch11_orders_kind", rank=rank, value=f"{epochs!r:.40}"))
     share = -(-items // ranks)
     for epoch in range(3):
@@ -256,6 +259,8 @@ def _dtype_worker(mean_gradient, names):
         value = mean_gradient(gradient, getattr(torch, names[comm.rank]))
         if not isinstance(value, torch.Tensor):
             return calls, None, type(value).__name__
+        if value.shape != gradient.shape:
+            return calls, None, f"a tensor of shape {tuple(value.shape)}"
         return calls, value.double().tolist(), str(value.dtype).removeprefix("torch.")
 
     return worker

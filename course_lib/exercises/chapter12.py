@@ -114,6 +114,7 @@ def _expect_value(case, got, wanted, looks, hint=""):
     """A number near `wanted`; else what it looks like, {key of a hint: wrong value}, or `hint`."""
     expect(got is not None, case, label("ch12_returned_none"))
     expect_number(case, got)
+    got = float(got)  # of a Fraction, say
     if not _near(got, wanted):
         hint = next((label(key.strip()) for key, wrong in looks.items() if _near(got, wrong)), hint)
         expect(False, case, label("ch12_off", got=got, wanted=wanted, hint=hint))

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from course_lib.errors import RankError
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import NotYet, checked, expect, not_attempted, workers
 from course_lib.labels import label
@@ -40,6 +41,7 @@ def check_accumulate(accumulate):
 
 def _accumulate(accumulate):
     for number in COUNTS:
+        expect_function(workers(number), accumulate)
         try:
             seen = launch(_Watch(accumulate), number, timeout=TIMEOUT, threads=1).values
         except RankError as error:

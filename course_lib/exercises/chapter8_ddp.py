@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from course_lib.errors import RankError
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import NotYet, checked, expect, not_attempted, workers
 from course_lib.labels import label
@@ -52,6 +53,7 @@ def check_own_ddp(own_ddp):
 def _own_ddp(own_ddp):
     for number in COUNTS:
         case = workers(number)
+        expect_function(case, own_ddp)
         try:
             seen = launch(_Watch(own_ddp), number, timeout=TIMEOUT, threads=1).values
         except RankError as error:

@@ -47,29 +47,44 @@ def is_own(check, key, cells):
     False if that cannot be told: outside of a notebook, or if the chapter's notebook is not there.
     """
     stored = solutions(key.split(".")[0])
-    if not cells or not stored:
+    calls = _calls(check, cells[-1]) if cells else []
+    if not calls or not stored:
         return False
-    return stored.isdisjoint(_last_to_bind(name, cells) for name in _handed_to(check, cells[-1]))
+    return stored.isdisjoint(_last_to_bind(name, cells) for name in _handed_to(calls))
 
 
 def solutions(chapter):
     """The texts of a chapter's solution cells, as its notebook has them now."""
     found = set()
     for path in (data.FOLDER.parent / "notebooks").glob(f"{int(chapter):02}_*.ipynb"):
-        with suppress(OSError, ValueError):  # just being saved, say
+        with suppress(OSError, ValueError, KeyError, TypeError):  # just being saved, say
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
             tagged = [cell for cell in cells if "solution" in cell["metadata"].get("tags", [])]
             found |= {"".join(cell["source"]).strip() for cell in tagged}
     return found
 
 
-def _handed_to(check, cell):
-    """The names in the arguments of the calls of `check`."""
-    calls = [node for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.Call)]
+def _calls(check, cell):
+    """The calls of `check`, as syntax trees; also within a magic such as %time, whose line is a string."""
+    try:
+        nodes = list(ast.walk(ast.parse(cell)))
+    except SyntaxError:  # of another cell, when this one left no trace in the history
+        return []
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    found = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and check in (getattr(node.func, "id", None), getattr(node.func, "attr", None))
+    ]
+    return sum((_calls(check, text) for text in texts if check in text), found)
+
+
+def _handed_to(calls):
+    """The names in the arguments of these calls."""
     return {
         node.id
         for call in calls
-        if check in (getattr(call.func, "id", None), getattr(call.func, "attr", None))
         for argument in [*call.args, *call.keywords]
         for node in ast.walk(argument)
         if isinstance(node, ast.Name)

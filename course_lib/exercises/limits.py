@@ -11,6 +11,7 @@ from course_lib.simulation.comm import SimulatedComm
 from course_lib.tracebacks import LIBRARY
 
 MOST_LINES, MOST_CALLS, MOST_SECONDS = 1_000_000, 20_000, 5  # of an attempt, before it counts as endless
+MOST_WAITING = 30  # seconds by the clock: an attempt that sleeps takes none of the processor's
 CALLS = {getattr(SimulatedComm, name).__code__ for name in Comm.__abstractmethods__}
 
 
@@ -53,22 +54,32 @@ def limited():
 
 @contextmanager
 def _alarm():
-    """A loop within one line tells a trace function nothing: a timer of the processor's seconds ends it.
+    """A loop within one line, or a sleep, tells a trace function nothing: timers end it.
 
-    Where there is such a timer: on Unix, in the main thread, which runs a notebook's cells.
+    One of the processor's seconds, and one by the clock. Where there are such timers: on Unix, in the main
+    thread, which runs a notebook's cells.
     """
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    with (
+        _timer(signal.SIGVTALRM, signal.ITIMER_VIRTUAL, MOST_SECONDS),
+        _timer(signal.SIGALRM, signal.ITIMER_REAL, MOST_WAITING),
+    ):
+        yield
 
+
+@contextmanager
+def _timer(number, timer, seconds):
     def ring(number, frame):
         if not frame.f_code.co_filename.startswith(LIBRARY):  # else it ends the simulator
-            raise StillRunning(f"{MOST_SECONDS} seconds")
+            raise StillRunning(f"{seconds} seconds")
 
-    before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS, 0.5)  # again, should it be caught
+    before = signal.signal(number, ring)
+    running = signal.setitimer(timer, seconds, 0.5)  # again, should it be caught
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.setitimer(timer, 0)
+        signal.signal(number, before)
+        signal.setitimer(timer, *running)  # pytest's time limit, say

@@ -87,10 +87,10 @@ def load_questions():
 
 def question(id):
     """The question called `id`, such as "Q1", "N3" or "O2"."""
-    bank = _bank()[0]
-    if id not in bank:
+    bank, name = _bank()[0], id.strip().upper() if isinstance(id, str) else None
+    if name not in bank:
         raise ValueError(f"id must be one of {', '.join(bank)}; got {id!r}")
-    return bank[id]
+    return bank[name]
 
 
 def example(kind):

@@ -24,6 +24,8 @@ def guessing_law(questions):
 
 def _one(question):
     """The probabilities of 0, ½ and 1 point."""
+    if not question.options:
+        raise ValueError(f"questions must have options to guess among; {question.id} has none")
     count, right = len(question.options), len(question.right)
     sets = count if question.kind == "single" else 2**count - 1
     full = 1 / sets

@@ -46,5 +46,8 @@ class Score:
 
 def mark(answers):
     """Grade {id: answer}, such as {"Q1": "A", "N4": "12 ms"}, and return the Score."""
-    graded = {id: grade(question(id), answer) for id, answer in answers.items()}
-    return Score({id: each for id, each in graded.items() if each.understood}, tuple(answers))
+    if not isinstance(answers, dict):
+        raise TypeError(f"answers must be a dict, such as {{'Q1': 'A'}}; got {type(answers).__name__}")
+    grades = [grade(question(id), answer) for id, answer in answers.items()]
+    graded = {each.question.id: each for each in grades}
+    return Score({id: each for id, each in graded.items() if each.understood}, tuple(graded))

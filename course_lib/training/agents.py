@@ -5,43 +5,77 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from course_lib.arguments import real_number, whole_number
+
+LONGEST = 10_000  # characters of an agent's output in an error
 
 
 def run_agents(script, *, nodes=2, ranks=2, timeout=60):
     """Run `script` under `nodes` agents of torchrun with `ranks` each; returns what each agent printed.
 
-    Raises RuntimeError, with the output, if one fails, TimeoutError for a job that takes more than `timeout`
-    seconds; no process outlives the call.
+    Raises RuntimeError, with the output, as soon as one fails, TimeoutError for a job that takes more than
+    `timeout` seconds; no process outlives the call.
     """
     script, limit = Path(script).resolve(), real_number("timeout", timeout, inclusive=False)
     if not script.is_file():
         raise FileNotFoundError(f"there is no script {script}")
     nodes, ranks = whole_number("nodes", nodes, 1, 8), whole_number("ranks", ranks, 1, 16)
     port, agents, end = _free_port(), [], time.monotonic() + limit
-    try:
-        for node in range(nodes):
-            agents.append(_start(script, nodes, ranks, node, port))
-        texts = [agent.communicate(timeout=max(0.1, end - time.monotonic()))[0] for agent in agents]
-    except subprocess.TimeoutExpired:
-        raise TimeoutError(f"the job of {nodes} agents did not end within {timeout} s") from None
-    finally:
-        for agent in agents:
-            agent.terminate()  # it ends its ranks first
-        for agent in agents:
-            try:
-                agent.wait(10)
-            except subprocess.TimeoutExpired:
-                agent.kill()
-                agent.wait()
-    if any(agent.returncode for agent in agents):
-        raise RuntimeError("the job has failed:\n" + "\n".join(texts))
+    with ExitStack() as stack:
+        # Files, for a pipe that nobody reads is soon full, and then its agent waits.
+        files = [stack.enter_context(TemporaryFile("w+", errors="replace")) for _ in range(nodes)]
+        try:
+            for node, file in enumerate(files):
+                agents.append(_start(script, nodes, ranks, node, port, file))
+            failed = _wait(agents, end)
+        finally:
+            _stop(agents)
+        texts = [_text(file) for file in files]
+    if failed is None:
+        told = _ends(texts)
+        raise TimeoutError(f"the job of {nodes} agents did not end within {timeout} s; they printed:\n{told}")
+    if failed:
+        raise RuntimeError("the job has failed:\n" + _ends([texts[node] for node in failed]))
     return texts
 
 
-def _start(script, nodes, ranks, node, port):
+def _wait(agents, end):
+    """The numbers of the agents that failed first, if any, for the others wait for these; None: too late."""
+    while True:
+        codes = [agent.poll() for agent in agents]
+        if any(codes) or None not in codes:
+            return [node for node, code in enumerate(codes) if code]
+        if time.monotonic() > end:
+            return None
+        time.sleep(0.05)
+
+
+def _stop(agents):
+    for agent in agents:
+        agent.terminate()  # it ends its ranks first
+    for agent in agents:
+        try:
+            agent.wait(10)
+        except subprocess.TimeoutExpired:
+            agent.kill()
+            agent.wait()
+
+
+def _text(file):
+    file.seek(0)
+    return file.read()
+
+
+def _ends(texts):
+    """What tells most of a long output."""
+    return "\n".join(text[-LONGEST:] for text in texts)
+
+
+def _start(script, nodes, ranks, node, port, output):
     command = [sys.executable, "-m", "torch.distributed.run"]
     command += [f"--nnodes={nodes}", f"--nproc-per-node={ranks}", f"--node-rank={node}"]
     command += ["--master-addr=127.0.0.1", f"--master-port={port}", str(script)]
@@ -49,7 +83,7 @@ def _start(script, nodes, ranks, node, port):
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=output,
         stderr=subprocess.STDOUT,
         text=True,
         cwd=script.parent,

@@ -35,6 +35,7 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
     """
     every, steps = whole_number("every", every, 1), whole_number("steps", steps, 1)
     batch, rate = whole_number("batch", batch, 1), real_number("rate", rate, inclusive=False)
+    seed = whole_number("seed", seed, 0, 2**32)
     if steps % every:
         raise ValueError(f"steps must be a multiple of every; got {steps} and {every}")
 
@@ -51,6 +52,8 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
         model = task.model()
         start = [parameter.detach().numpy().copy() for parameter in model.parameters()]
         images, labels = (part[comm.rank :: comm.size] for part in task.training)
+        if batch > len(labels):
+            raise ValueError(f"batch must be at most {len(labels)}, this rank's samples; got {batch}")
         order, hashes = np.random.default_rng((seed, comm.rank)), []
         for step in range(1, steps + 1):
             mine = torch.from_numpy(order.choice(len(labels), batch, replace=False))

@@ -9,6 +9,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from course_lib.arguments import whole_number
+
 BUCKET_BYTES = 25 * 2**20  # PyTorch's default
 
 
@@ -21,8 +23,11 @@ class OwnDDP(nn.Module):
         for tensor in (*module.parameters(), *module.buffers()):
             dist.broadcast(tensor.detach(), 0)  # else ranks that began apart stay apart
         trainable = [each for each in module.parameters() if each.requires_grad]
+        if not trainable:
+            raise ValueError("module must have a parameter that requires a gradient; this one has none")
         # Backward begins at the last layer, so its gradients are ready first.
         self.buckets = fill_buckets(trainable[::-1], bucket_bytes)
+        self.missing = [0] * len(self.buckets)
         for number, bucket in enumerate(self.buckets):
             for parameter in bucket:
                 parameter.register_post_accumulate_grad_hook(lambda _, number=number: self._ready(number))
@@ -35,6 +40,8 @@ class OwnDDP(nn.Module):
 
     def _ready(self, number):
         """One gradient more of bucket `number`; a full one leaves while backward goes on."""
+        if not self.missing[number]:
+            raise RuntimeError("a gradient came too many: call the replica before each backward, then wait()")
         self.missing[number] -= 1
         # In the order of the buckets, the same on all ranks, or sums of different things would meet.
         while len(self.in_flight) < len(self.buckets) and not self.missing[len(self.in_flight)]:
@@ -59,6 +66,7 @@ class OwnDDP(nn.Module):
 
 def fill_buckets(parameters, nbytes):
     """Lists of parameters, in order: one is full once it has `nbytes` or more."""
+    nbytes = whole_number("nbytes", nbytes, 1)
     buckets, size = [[]], 0
     for parameter in parameters:
         if size >= nbytes:

@@ -6,7 +6,7 @@ import traitlets
 
 from course_lib.labels import label
 from course_lib.pictures.wording import exact_text
-from course_lib.quiz import Score, grade, load_questions
+from course_lib.quiz import Question, Score, grade, load_questions
 from course_lib.widgets.base import CourseWidget
 from course_lib.widgets.page import script
 
@@ -109,4 +109,8 @@ def _result(graded):
 
 def quiz(questions=None, title=""):
     """Ask `questions` (all of the bank if None), one at a time. Without a browser: course_lib.quiz.grade."""
-    return Quiz(load_questions() if questions is None else list(questions), title)
+    questions = load_questions() if questions is None else list(questions)
+    for each in questions:
+        if not isinstance(each, Question):
+            raise TypeError(f"questions must be Questions, such as question('Q1'); got {each!r:.40}")
+    return Quiz(questions, title)

@@ -19,8 +19,10 @@ from build import BuildError, chapters, code_cells, tags
 
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
-TAGS = set("""core deeper lecture-core live predict reveal exercise stub check solution raises-exception
-nbval-ignore-output nbval-skip skip-execution hide-input thread""".split())
+TAGS = set(
+    """core deeper lecture-core live predict reveal exercise stub check solution raises-exception
+nbval-ignore-output nbval-skip skip-execution hide-input thread""".split()
+)
 CLAIM = re.compile(r"claim-\d+\.\d+")
 SLIDES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
@@ -62,8 +64,11 @@ def outputs(notebook):
 
 def texts(output):
     """The readable texts of an output, without encoded pictures, where chance letters look like a path."""
-    data = [value if isinstance(value, str) else json.dumps(value)
-            for kind, value in output.get("data", {}).items() if kind not in ("image/png", "image/jpeg")]
+    data = [
+        value if isinstance(value, str) else json.dumps(value)
+        for kind, value in output.get("data", {}).items()
+        if kind not in ("image/png", "image/jpeg")
+    ]
     error = [output.get("evalue", ""), *output.get("traceback", [])]
     return [BASE64.sub("", text) for text in [output.get("text", ""), *data, *error]]
 
@@ -322,7 +327,7 @@ def no_machine_paths(notebook):
     for index, cell in numbered(notebook):
         found = [cell.source, *(text for output in cell.get("outputs", []) for text in texts(output))]
         for match in filter(None, map(MACHINE_PATH.search, found)):
-            yield f"cell {index}: a machine's path: {match.string[match.start():][:40]!r}"
+            yield f"cell {index}: a machine's path: {match.string[match.start() :][:40]!r}"
 
 
 @rule
@@ -330,7 +335,7 @@ def no_addresses(notebook):
     """No output shows an address in memory: it differs each time."""
     for index, _, output in outputs(notebook):
         for match in filter(None, map(ADDRESS.search, texts(output))):
-            yield f"cell {index}: an address in memory: {match.string[:match.end()][-60:]!r}"
+            yield f"cell {index}: an address in memory: {match.string[: match.end()][-60:]!r}"
 
 
 @rule

@@ -28,11 +28,21 @@ PROJECTOR = (1280, 720)
 TALL = (1280, 3000)
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
-BROWSERS = ["chromium", "chromium-browser", "google-chrome",
-            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"]
+BROWSERS = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+]
 # No window, and no traffic but the page's own. Playwright gives each start a fresh profile.
-FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 # All cells stay in the page (else those out of sight are dropped), and nothing pops up over them.
 OVERRIDES = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none", "scrollPastEnd": False}}
@@ -55,13 +65,26 @@ def jupyter_lab(notebooks=NOTEBOOKS):
         (settings / "overrides.json").write_text(json.dumps(OVERRIDES))
         (settings / "page_config.json").write_text(json.dumps(PAGE_CONFIG))
         # Own folders: neither the settings nor the kernels of who runs this may show in a test.
-        own = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "share", "JUPYTER_RUNTIME_DIR": "runtime",
-               "IPYTHONDIR": "ipython"}
+        own = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "share",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+            "IPYTHONDIR": "ipython",
+        }
         environment = {**os.environ, **{name: str(folder / value) for name, value in own.items()}}
         environment["COURSE_PROGRESS"] = "off"
-        command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-                   "--port=0", f"--ServerApp.root_dir={served}", f"--LabApp.app_settings_dir={settings}",
-                   "--LabApp.expose_app_in_browser=True"]
+        command = [
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--allow-root",
+            "--ip=127.0.0.1",
+            "--port=0",
+            f"--ServerApp.root_dir={served}",
+            f"--LabApp.app_settings_dir={settings}",
+            "--LabApp.expose_app_in_browser=True",
+        ]
         log = folder / "log"
         with log.open("w") as out:
             server = subprocess.Popen(
@@ -113,7 +136,9 @@ def chromium(path):
 PANEL = "const app = window.jupyterapp, panel = app?.shell.currentWidget;"
 READY = PANEL + "return panel?.context?.isReady && panel.sessionContext?.session?.kernel?.status === 'idle'"
 EXECUTE = PANEL + "app.commands.execute(args[0], args[1])"  # not awaited: Run All ends when it ends
-CELLS = PANEL + """
+CELLS = (
+    PANEL
+    + """
     const tags = cell => cell.model.getMetadata('tags') ?? [];
     const code = panel.content.widgets.filter(cell =>
         cell.model.type === 'code' && cell.model.sharedModel.getSource().trim());
@@ -133,16 +158,24 @@ CELLS = PANEL + """
                                    || e.innerText?.startsWith('Error displaying widget')),
         };
     })"""
-FINISHED = """
-    const cells = (() => {""" + CELLS + """})();
+)
+FINISHED = (
+    """
+    const cells = (() => {"""
+    + CELLS
+    + """})();
     const failed = cells.some(cell => cell.errors.length && !cell.expected_error);
     const idle = window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle';
     return idle && (failed || cells.every(cell => cell.done))"""
+)
 SCROLLER = PANEL + "return panel.node.querySelector('.jp-WindowedPanel-outer')"
 HEIGHTS = "const s = (() => {" + SCROLLER + "})(); return [s.scrollHeight, s.clientHeight]"
-TOPS = PANEL + """
+TOPS = (
+    PANEL
+    + """
     const s = panel.node.querySelector('.jp-WindowedPanel-outer'), start = s.getBoundingClientRect().top;
     return panel.content.widgets.map(cell => cell.node.getBoundingClientRect().top - start + s.scrollTop)"""
+)
 SCROLL = "(() => {" + SCROLLER + "})().scrollTop = args[0]"
 POPUPS = """return [...document.querySelectorAll('.jp-Dialog, .Toastify__toast')].map(e => e.innerText)"""
 

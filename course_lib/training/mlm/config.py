@@ -43,15 +43,15 @@ class MlmConfig:
         at_least_one = "context", "layers", "width", "heads", "global_batch", "steps", "evaluate_every"
         for name in (*at_least_one, "vocabulary"):
             self._set(name, whole_number(name, getattr(self, name), 1))
-        for name in ("warmup", "seed"):
-            self._set(name, whole_number(name, getattr(self, name), 0))
+        self._set("warmup", whole_number("warmup", self.warmup, 0))
+        self._set("seed", whole_number("seed", self.seed, 0, 2**63 - 1))
         self._set("lr", real_number("lr", self.lr, inclusive=False))
         for name in ("mask_share", "dropout"):
             self._set(name, _share(name, getattr(self, name)))
         one_of("dtype", self.dtype, DTYPES)
-        for name in ("text", "checkpoint"):
-            value = getattr(self, name)
-            self._set(name, value if value is None else os.fspath(value))
+        self._set("text", _path("text", self.text, "a file"))
+        if self.checkpoint is not None:
+            self._set("checkpoint", _path("checkpoint", self.checkpoint, "a folder"))
         if self.width % self.heads:
             raise ValueError(f"heads must divide width; got heads={self.heads}, width={self.width}")
         self._check_text()
@@ -93,6 +93,12 @@ class MlmConfig:
 
     def _set(self, name, value):
         object.__setattr__(self, name, value)  # the dataclass is frozen once this is done
+
+
+def _path(name, value, kind):
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise TypeError(f"{name} must be the path of {kind}; got {value!r}")
+    return os.fspath(value)
 
 
 def _share(name, value):

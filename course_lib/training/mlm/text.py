@@ -51,9 +51,17 @@ class Text:
 
 @cache
 def read_text(name="alice.txt"):
-    """The Text of data/`name`, or of the file with that absolute path; FileNotFoundError if there is none."""
+    """The Text of data/`name`, or of the file with that absolute path, in UTF-8.
+
+    Raises FileNotFoundError if there is none, ValueError for a file that is no text.
+    """
     path = Path(name) if Path(name).is_absolute() else data.path(name)
-    string = path.read_text(encoding="utf-8")
+    if path.is_dir():
+        raise FileNotFoundError(f"text must be the path of a file; {path} is a folder")
+    try:
+        string = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no text in UTF-8: {error}") from None
     characters = "".join(sorted(set(string)))
     places = {character: place for place, character in enumerate(characters)}
     numbers = np.array([places[character] for character in string], np.int64)

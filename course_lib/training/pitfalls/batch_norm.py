@@ -16,6 +16,7 @@ def batch_norm_means(comm, steps=2, sync=False):
     from torch.nn.parallel import DistributedDataParallel
 
     steps = whole_number("steps", steps, 1)
+    whole_number("the number of ranks", comm.size, 1, 2)
     layer = torch.nn.BatchNorm1d(1)  # moves its running mean by a tenth of the way at each step
     if sync:
         layer = torch.nn.SyncBatchNorm.convert_sync_batchnorm(layer)

@@ -1,5 +1,7 @@
 """Which samples a rank sees: DistributedSampler's order, and what it pads."""
 
+from course_lib.arguments import whole_number
+
 
 def sampler_epochs(comm, items=8, epochs=2):
     """DistributedSampler, shuffled with seed 0. → name: this rank's items in each epoch.
@@ -37,6 +39,7 @@ def padding(comm, items=10):
     import numpy as np
     from torch.utils.data import DistributedSampler
 
+    items = whole_number("items", items, 2)
     sampler = DistributedSampler(range(items), comm.size, comm.rank, shuffle=False)
     results = {}
     for name, mine in {"padded": list(sampler), "dropped": without_padding(sampler)}.items():
