@@ -1,4 +1,4 @@
-"""The offline site and the slides: nothing is loaded from elsewhere, no link leads nowhere, no picture is mute."""
+"""The offline site and the slides: nothing comes from elsewhere, links lead somewhere, pictures speak."""
 
 import re
 from html import unescape

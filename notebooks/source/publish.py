@@ -29,6 +29,7 @@ from course_lib.course import chapters
 SOURCES = Path(__file__).resolve().parent
 ROOT, NOTEBOOKS, WEB = SOURCES.parents[1], SOURCES.parent, SOURCES / "web"
 COURSE = "Synchronous data-parallel SGD"
+A_COURSE = "a course on data-parallel SGD: simulate it, run it, measure it"
 ABOUT = (
     "A course in twelve notebooks on training one model with many workers: all-reduce, PyTorch DDP, "
     "stragglers, batch size and learning rate, simulated, run and measured."
@@ -143,7 +144,7 @@ def titles():
     found = {
         chapter.notebook: {
             "title": f"{chapter.title} — {COURSE}, chapter {chapter.number}",
-            "description": f"{plain(chapter.able)}. Chapter {chapter.number} of a course on data-parallel SGD.",
+            "description": f"{plain(chapter.able)}. Chapter {chapter.number} of {A_COURSE}.",
         }
         for chapter in chapters()
     }
@@ -152,7 +153,7 @@ def titles():
     for name, title in PAGES.items():
         found[name] = {
             "title": f"{title} — {COURSE}",
-            "description": f"{title} of a course on data-parallel SGD.",
+            "description": f"{title} of {A_COURSE}.",
         }
     return found
 
@@ -189,7 +190,7 @@ def fresh(folder, packages, files):
     light, dark = (
         HtmlFormatter(style=CODE_STYLES[theme]).get_style_defs(".highlight") for theme in ("light", "dark")
     )
-    css = f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n.highlight {{ background: none !important }}\n"
+    css = f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
     (assets / "code.css").write_text(css, encoding="utf-8")
 
 
