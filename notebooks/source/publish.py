@@ -180,7 +180,9 @@ def title_of(notebook):
 
 
 def fresh(folder, packages, files):
-    """An empty folder but for assets/."""
+    """An empty folder but for assets/; what is there is thrown away only if it was made here."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / "assets" / "code.css").exists():
+        raise SystemExit(f"{folder} holds other things than a site or slides; name another folder")
     shutil.rmtree(folder, ignore_errors=True)
     assets = folder / "assets"
     for package in packages:
@@ -200,13 +202,20 @@ def write(exporter, notebook, about, path):
     print(path.name, flush=True)
 
 
+def size(text):
+    number = float(text)
+    if not 0.5 <= number <= 2:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.5 and 2")
+    return number
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["html", "slides"])
     parser.add_argument("--to", type=Path, help="the folder to write; it is emptied first")
-    parser.add_argument("--font", type=float, default=1.0, help="times the usual size, on slides")
+    parser.add_argument("--font", type=size, default=1.0, help="times the usual size, on slides")
     parser.add_argument("--lecture", choices=["core"], help="the two-hour path as well")
     options = parser.parse_args(arguments)
     if options.what == "html":
