@@ -13,7 +13,8 @@ TWO := -n 2 --dist
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
 
-.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints bench clean
+.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints \
+  html slides bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"
@@ -23,6 +24,8 @@ help:
 	@echo "make test-browser      run every notebook in a real browser, with screenshots in tests/artifacts"
 	@echo "make notebooks [NB=10] [FORCE=1]   build what changed in notebooks/source"
 	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
+	@echo "make html              write the course as an offline site into site/"
+	@echo "make slides [LECTURE=core] [FONT=1.3]   write a deck a chapter into slides/; core: the two hours, too"
 	@echo "make lab-network       chapter 5's lab: hosts joined by limited links (Linux, root or user namespaces)"
 	@echo "make horovod [RECORD=1]   build Horovod apart (5 to 20 minutes) and compare it with DDP"
 	@echo "make gpu               the tests that need a GPU (they skip without one)"
@@ -78,6 +81,15 @@ notebooks: install
 record: install
 	$(BIN)/python notebooks/source/build.py $(NB) --record
 
+# Of the stored outputs: nothing is executed, nothing fetched.
+html: install
+	$(BIN)/python notebooks/source/publish.py html
+	@echo "Open site/index.html"
+
+slides: install
+	$(BIN)/python notebooks/source/publish.py slides $(if $(FONT),--font $(FONT)) $(if $(LECTURE),--lecture $(LECTURE))
+	@echo "Open a file of slides/ in a browser: space goes on, S opens the speaker's view, ? lists the keys"
+
 lab-network: install
 	$(BIN)/python tests/lab_network.py
 
@@ -115,5 +127,5 @@ gpu: install
 
 clean:
 	rm -rf .venv .venv-horovod .venv-uv .pytest_cache .ruff_cache .mypy_cache .coverage* constraints-lowest.txt \
-	  *.egg-info tests/artifacts
+	  *.egg-info tests/artifacts site slides
 	find course_lib notebooks tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,228 @@
+"""Make the offline site and the slides of the stored notebooks; nothing is executed.
+
+    python notebooks/source/publish.py html   [--to DIR]
+    python notebooks/source/publish.py slides [--to DIR] [--font 1.2] [--lecture core]
+
+html writes a page for each chapter, the glossary, the references and the claims, and an index. slides writes
+a deck for each chapter; with --lecture core also the two-hour path, made of the cells tagged lecture-core.
+What is written asks the network for nothing: styles, fonts and scripts lie in its folder assets/.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from copy import deepcopy
+from html import escape, unescape
+from pathlib import Path
+
+import nbformat
+from jinja2 import pass_context
+from nbconvert import HTMLExporter, SlidesExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat.v4 import new_markdown_cell, new_notebook
+from pygments.formatters import HtmlFormatter
+from thread import PAGES, table
+
+from course_lib.course import chapters
+
+SOURCES = Path(__file__).resolve().parent
+ROOT, NOTEBOOKS, WEB = SOURCES.parents[1], SOURCES.parent, SOURCES / "web"
+COURSE = "Synchronous data-parallel SGD"
+A_COURSE = "a course on data-parallel SGD: simulate it, run it, measure it"
+ABOUT = (
+    "A course in twelve notebooks on training one model with many workers: all-reduce, PyTorch DDP, "
+    "stragglers, batch size and learning rate, simulated, run and measured."
+)
+LECTURE = "lecture-core"  # the tag of a cell in the two-hour path, and the name of its deck
+NOTEBOOK_LINK = re.compile(r"(?:notebooks/)?(\w+)\.ipynb(?:#(.*))?")
+CODE_STYLES = {"light": "xcode", "dark": "lightbulb"}  # contrasts of 4.5 and more
+
+
+# --- Markdown
+
+
+class Renderer(IPythonRenderer):
+    """nbconvert's, with links between the pages, formulas marked as such, and tables that scroll.
+
+    addresses: {notebook's name: its page here}. A link to another notebook is left out, its text is not.
+    """
+
+    def __init__(self, addresses, anchor):
+        super().__init__(escape=False)
+        self.addresses, self.anchor = addresses, anchor
+
+    def link(self, text, url, title=None):
+        if (found := NOTEBOOK_LINK.fullmatch(url)) is None:
+            return super().link(text, url, title)
+        if found[1] not in self.addresses:
+            return text
+        anchor = self.anchor + found[2] if found[2] else ""
+        return super().link(text, self.addresses[found[1]] + anchor, title)
+
+    def heading(self, text, level, **attrs):
+        """With the id that JupyterLab gives it."""
+        name = unescape(re.sub(r"<[^>]+>", "", text)).replace(" ", "-")
+        return f'<h{level} id="{escape(name)}">{text}</h{level}>\n'
+
+    def inline_math(self, body):
+        return f'<span class="math">{escape(body)}</span>'
+
+    def block_math(self, body):
+        return f'<span class="math display">{escape(body)}</span>'
+
+    def latex_environment(self, name, body):
+        return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
+
+    def table(self, text):
+        return f'<div class="table" tabindex="0"><table>{text}</table></div>\n'
+
+
+class Markdown:
+    """What both exporters do alike."""
+
+    addresses, anchor = {}, "#"
+
+    @pass_context
+    def markdown2html(self, context, source):
+        return MarkdownWithMath(renderer=Renderer(self.addresses, self.anchor)).render(source)
+
+
+class Pages(Markdown, HTMLExporter):
+    pass
+
+
+class Decks(Markdown, SlidesExporter):
+    anchor = "#/"
+
+
+# --- the two outputs
+
+
+def stored(name):
+    return nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+
+
+def built():
+    """{name: notebook} of the chapters that are there."""
+    names = [chapter.notebook for chapter in chapters()]
+    return {name: stored(name) for name in names if (NOTEBOOKS / f"{name}.ipynb").exists()}
+
+
+def html(folder):
+    notebooks = built()
+    sources = {"index": index(notebooks), **notebooks, **{name: stored(name) for name in PAGES}}
+    exporter = Pages(template_file=str(WEB / "page.html.j2"))
+    exporter.addresses = {name: f"{name}.html" for name in sources}
+    menu = {"index": "The course", **PAGES}
+    fresh(folder, ["katex"], ["style.css", "math.js"])
+    for name, notebook in sources.items():
+        about = {"name": name, "pages": menu, **titles()[name]}
+        write(exporter, notebook, about, folder / f"{name}.html")
+
+
+def slides(folder, font=1.0, lecture=None):
+    notebooks = built()
+    exporter = Decks(template_file=str(WEB / "deck.html.j2"))
+    exporter.addresses = {name: f"{name}.slides.html" for name in notebooks}
+    if lecture:
+        notebooks[LECTURE] = two_hours(notebooks)
+    fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "math.js", "deck.js"])
+    for name, notebook in notebooks.items():
+        about = {"font": font, **titles()[name]}
+        write(exporter, notebook, about, folder / f"{name}.slides.html")
+
+
+def index(notebooks):
+    further = "\n".join(f"- [{title}]({name}.ipynb)" for name, title in PAGES.items())
+    text = f"# {COURSE}\n\n{ABOUT}\n\n## Chapters\n\n{table(notebooks)}\n\n## And\n\n{further}"
+    return new_notebook(cells=[new_markdown_cell(text, id="index")])
+
+
+def titles():
+    """{page: what a search engine shows of it}."""
+    found = {
+        chapter.notebook: {
+            "title": f"{chapter.title} — {COURSE}, chapter {chapter.number}",
+            "description": f"{plain(chapter.able)}. Chapter {chapter.number} of {A_COURSE}.",
+        }
+        for chapter in chapters()
+    }
+    found["index"] = {"title": f"{COURSE}: a course in twelve notebooks", "description": ABOUT}
+    found[LECTURE] = {"title": f"{COURSE} in two hours", "description": ABOUT}
+    for name, title in PAGES.items():
+        found[name] = {
+            "title": f"{title} — {COURSE}",
+            "description": f"{title} of {A_COURSE}.",
+        }
+    return found
+
+
+def plain(text):
+    """A sentence's start, without Markdown's marks."""
+    text = text.replace("`", "")
+    return text[0].upper() + text[1:]
+
+
+def two_hours(notebooks):
+    """One notebook of all chapters' titles and the cells tagged lecture-core, with their speaker notes."""
+    path = new_notebook(metadata=next(iter(notebooks.values())).metadata)
+    for notebook in notebooks.values():
+        cells = [cell for cell in deepcopy(notebook.cells) if LECTURE in cell.metadata.get("tags", [])]
+        path.cells += [title_of(notebook), *cells]
+    return path
+
+
+def title_of(notebook):
+    title = new_markdown_cell(notebook.cells[0].source.split("\n")[0])
+    title.metadata.slideshow = {"slide_type": "slide"}
+    return title
+
+
+def fresh(folder, packages, files):
+    """An empty folder but for assets/; what is there is thrown away only if it was made here."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / "assets" / "code.css").exists():
+        raise SystemExit(f"{folder} holds other things than a site or slides; name another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    assets = folder / "assets"
+    for package in packages:
+        shutil.copytree(WEB / "vendor" / package, assets / package)
+    for file in files:
+        shutil.copy(WEB / file, assets)
+    light, dark = (
+        HtmlFormatter(style=CODE_STYLES[theme]).get_style_defs(".highlight") for theme in ("light", "dark")
+    )
+    css = f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+    (assets / "code.css").write_text(css, encoding="utf-8")
+
+
+def write(exporter, notebook, about, path):
+    text, _ = exporter.from_notebook_node(notebook, resources={"course": about})
+    path.write_text(text, encoding="utf-8", newline="\n")
+    print(path.name, flush=True)
+
+
+def size(text):
+    number = float(text)
+    if not 0.5 <= number <= 2:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.5 and 2")
+    return number
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["html", "slides"])
+    parser.add_argument("--to", type=Path, help="the folder to write; it is emptied first")
+    parser.add_argument("--font", type=size, default=1.0, help="times the usual size, on slides")
+    parser.add_argument("--lecture", choices=["core"], help="the two-hour path as well")
+    options = parser.parse_args(arguments)
+    if options.what == "html":
+        html(options.to or ROOT / "site")
+    else:
+        slides(options.to or ROOT / "slides", options.font, options.lecture)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
