@@ -13,8 +13,7 @@ TWO := -n 2 --dist
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
 
-.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints \
-  html slides bench clean
+.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints html slides bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"

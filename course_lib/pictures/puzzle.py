@@ -96,8 +96,9 @@ def draw_student(axes, x, y, rank, fingerprint, images, *, waits=False, scale=1.
     axes.add_artist(PathPatch(Path(at(curves), [Path.MOVETO] + 6 * [Path.CURVE4]), **look))
     axes.add_artist(Circle((x, y + 33 * unit), 9.5 * unit, **look))
     shape = f"round,pad=0,rounding_size={5 * unit}"
-    desk = {"facecolor": "white", "edgecolor": EDGE, "linewidth": 1, "zorder": 3}
-    axes.add_artist(FancyBboxPatch(at((-42, -28)), 84 * unit, 36 * unit, boxstyle=shape, **desk))
+    desk = FancyBboxPatch(at((-42, -28)), 84 * unit, 36 * unit, boxstyle=shape, facecolor="white", zorder=3)
+    desk.set(edgecolor=EDGE, linewidth=1)
+    axes.add_artist(desk)
     edge = {"edgecolor": colour, "linewidth": 2.6 * scale, "capstyle": "round", "zorder": 3.5}
     axes.add_artist(PathPatch(Path(at([(-40, 6.5), (40, 6.5)])), fill=False, **edge))
     draw_replica(axes, x - 37 * unit, y - 24 * unit, 26 * unit, fingerprint)
