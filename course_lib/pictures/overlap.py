@@ -62,7 +62,7 @@ def _draw_computing(axes, lane, backward, factor, once):
 
 
 def _draw_flights(axes, lane, buckets, factor, once, narrow):
-    rows = _rows(buckets)
+    rows = sub_rows(buckets)
     height = HEIGHT / (1 + max(rows))
     places = [lane - HEIGHT / 2 + height * (row + 0.5) for row in rows]
     bars = [(place, each.start, each.stop) for place, each in zip(places, buckets, strict=True)]
@@ -88,12 +88,12 @@ def _bars(axes, kind, bars, height, factor, once):
     )
 
 
-def _rows(buckets):
-    """The first free row for each bucket's bar: 0 for all that are in flight alone."""
+def sub_rows(bars):
+    """A row for each of the bars (.start, .stop; in order of start): the first one that is free, mostly 0."""
     ends, rows = [], []
-    for bucket in buckets:
-        row = next((row for row, end in enumerate(ends) if end <= bucket.start), len(ends))
-        ends[row : row + 1] = [bucket.stop]
+    for bar in bars:
+        row = next((row for row, end in enumerate(ends) if end <= bar.start), len(ends))
+        ends[row : row + 1] = [bar.stop]
         rows.append(row)
     return rows
 

@@ -1,6 +1,7 @@
 """Profiles of training steps: what a rank did when, a panel for each profile."""
 
 from course_lib.labels import label
+from course_lib.pictures.overlap import sub_rows
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.style import PHASE_COLOURS, RANK_COLOURS, styled
 from course_lib.pictures.wording import number_text
@@ -52,16 +53,6 @@ def _readers(profile):
     if profile.readers == 1:
         return label("ch8_reader")
     return label("ch8_readers", readers=profile.readers)
-
-
-def sub_rows(phases):
-    """A row for each Phase, in order of start: the first one in which none runs any more."""
-    free, rows = [], []
-    for phase in phases:
-        row = next((row for row, stop in enumerate(free) if stop <= phase.start), len(free))
-        free[row : row + 1] = [phase.stop]
-        rows.append(row)
-    return rows
 
 
 def _draw(axes, profile, once):
