@@ -69,10 +69,11 @@ def sharded(model, ranks, device):
 def _train(config, rank, size, device, wrap):
     import torch
 
-    from course_lib.training.mlm.loop import Trainer, sum_over_ranks
+    from course_lib.training.loop import sum_over_ranks
+    from course_lib.training.mlm.loop import Trainer
 
     trainer = Trainer(config, rank, size, device, wrap)
-    losses = sum_over_ranks(torch.stack([trainer.update(step) for step in range(config.steps)]))
+    losses = sum_over_ranks(torch.stack([trainer.update(step) for step in range(config.steps)]), size)
     parameters = list(trainer.model.parameters())
     moments = [
         state[name] for state in trainer.optimizer.state.values() for name in ("exp_avg", "exp_avg_sq")

@@ -8,6 +8,7 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from course_lib.training import checkpoint
+from course_lib.training.loop import sum_over_ranks
 from course_lib.training.mlm.masking import held_out_samples, training_samples
 from course_lib.training.mlm.model import Encoder
 from course_lib.training.mlm.text import read_text
@@ -28,13 +29,13 @@ def train(config, rank, size, device, watch=None):
         held_out.append((step + 1, trainer.held_out_loss()))
         trainer.save(step + 1)
         if watch is not None:
-            mean = sum_over_ranks(losses[-1].clone()).item()
+            mean = sum_over_ranks(losses[-1].clone(), size).item()
             watched.append(watch(Progress(step + 1, mean, held_out[-1][1], rank, size, trainer.model)))
     seconds = time.perf_counter() - start
     if not losses:  # all had been done before
         held_out.append((first, trainer.held_out_loss()))
     # What each rank adds to the mean of an update: summed only now, all updates at once.
-    of_all = sum_over_ranks(torch.stack(losses)) if losses else torch.zeros(0)
+    of_all = sum_over_ranks(torch.stack(losses), size) if losses else torch.zeros(0)
     return MlmResult(
         first,
         tuple(of_all.tolist()),
@@ -87,7 +88,8 @@ class Trainer:
         self.model.eval()
         with torch.no_grad():
             loss, tokens = self.loss_sum(self.model, samples)
-        loss, tokens = sum_over_ranks(torch.tensor([loss.item(), tokens], dtype=torch.float64)).tolist()
+        sums = torch.tensor([loss.item(), tokens], dtype=torch.float64)
+        loss, tokens = sum_over_ranks(sums, self.size).tolist()
         return loss / tokens
 
     def examples(self):
@@ -125,11 +127,6 @@ def token_mean(loss_sum, tokens):
     loss_sum: over this rank's `tokens`. A mean of each rank's mean would count a token more where there are
     few: sums 6 over 3 tokens and 1 over 1 give 1.75, not 1.5.
     """
-    of_all = sum_over_ranks(torch.tensor(float(tokens), dtype=torch.float64)).item()
-    return loss_sum * (dist.get_world_size() / of_all)
-
-
-def sum_over_ranks(tensor):
-    """`tensor`, which is changed: the sum over all ranks."""
-    dist.all_reduce(tensor)
-    return tensor
+    ranks = dist.get_world_size()
+    of_all = sum_over_ranks(torch.tensor(float(tokens), dtype=torch.float64), ranks).item()
+    return loss_sum * (ranks / of_all)
