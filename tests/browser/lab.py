@@ -260,6 +260,19 @@ def write_notebook(folder, name, cells):
 
 
 @contextmanager
+def ran(path, name, cells):
+    """A notebook of these code cells, run without a problem in the Chromium at `path`; quiet to the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_notebook(folder, name, cells)
+        with jupyter_lab(Path(folder)) as server, chromium(path) as browser:
+            with opened(browser, server, name) as notebook:
+                cells = notebook.run_all()
+                assert not list(problems(notebook, cells))
+                yield notebook
+                assert not notebook.complaints and not notebook.popups()
+
+
+@contextmanager
 def opened(browser, server, name):
     """`name` (without suffix) in a new window, its kernel ready, the side bar closed."""
     url, token = server

@@ -1,8 +1,6 @@
 """Chapter 12's quiz in JupyterLab in a real browser: by keyboard alone, both themes, nothing given away."""
 
-import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
 import lab
 import pytest
@@ -29,14 +27,8 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def notebook():
-    with tempfile.TemporaryDirectory() as folder:
-        lab.write_notebook(folder, "quiz", CELLS)
-        with lab.jupyter_lab(Path(folder)) as server, lab.chromium(BROWSER) as browser:
-            with lab.opened(browser, server, "quiz") as notebook:
-                cells = notebook.run_all()
-                assert not list(lab.problems(notebook, cells))
-                yield notebook
-                assert not notebook.complaints and not notebook.popups()
+    with lab.ran(BROWSER, "quiz", CELLS) as notebook:
+        yield notebook
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,7 @@
 
 import json
 import statistics
-import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
 import lab
 import pytest
@@ -38,14 +36,8 @@ COSTS = "return document.querySelectorAll('.course')[args[0]].frameCosts.splice(
 
 @pytest.fixture(scope="module")
 def notebook():
-    with tempfile.TemporaryDirectory() as folder:
-        lab.write_notebook(folder, "class", CELLS)
-        with lab.jupyter_lab(Path(folder)) as server, lab.chromium(BROWSER) as browser:
-            with lab.opened(browser, server, "class") as notebook:
-                cells = notebook.run_all()
-                assert not list(lab.problems(notebook, cells))
-                yield notebook
-                assert not notebook.complaints and not notebook.popups()
+    with lab.ran(BROWSER, "class", CELLS) as notebook:
+        yield notebook
 
 
 @pytest.fixture(autouse=True)

@@ -3,9 +3,7 @@
 import json
 import random
 import re
-import tempfile
 from importlib.util import find_spec
-from pathlib import Path
 
 import lab
 import pytest
@@ -102,14 +100,8 @@ GATHER_PICTURES = """chart => {
 
 @pytest.fixture(scope="module")
 def notebook():
-    with tempfile.TemporaryDirectory() as folder:
-        lab.write_notebook(folder, "widgets", CELLS.values())
-        with lab.jupyter_lab(Path(folder)) as server, lab.chromium(BROWSER) as browser:
-            with lab.opened(browser, server, "widgets") as notebook:
-                cells = notebook.run_all()
-                assert not list(lab.problems(notebook, cells))
-                yield notebook
-                assert not notebook.complaints and not notebook.popups()
+    with lab.ran(BROWSER, "widgets", CELLS.values()) as notebook:
+        yield notebook
 
 
 @pytest.fixture(autouse=True)
