@@ -14,7 +14,8 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -593,8 +594,19 @@ def traces():
         "threads": me.num_threads(),
         "processes": len(me.children(recursive=True)),
         "folders": len(glob.glob(os.path.join(tempfile.gettempdir(), f"{PREFIX}{os.getpid()}-*"))),
-        "shared memory": len(os.listdir("/dev/shm")),
+        "shared memory": len(shared_memory()),
     }
+
+
+def shared_memory():
+    """The names of the shared memory that no live process of another program maps: a browser does, beside us."""
+    names = set(os.listdir("/dev/shm"))
+    ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    for pid in set(psutil.pids()) - ours:
+        with suppress(OSError):  # ended meanwhile, or another user's
+            maps = Path(f"/proc/{pid}/maps").read_text(errors="replace")
+            names -= {name for name in names if f"/dev/shm/{name}\n" in maps}
+    return names
 
 
 @pytest.mark.slow
@@ -616,7 +628,7 @@ def test_200_launches_in_a_row_leave_nothing():
     for number in range(200):
         run(number)
     assert nothing_left()
-    until(lambda: traces() == before, 2)  # a dead process is reaped in a moment
+    until(lambda: traces() == before, 5)  # a dead process is reaped in a moment
     assert traces() == before
 
 
