@@ -1,12 +1,16 @@
 """The offline site and the slides: nothing comes from elsewhere, links lead somewhere, pictures speak."""
 
 import re
+from collections import Counter
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import publish
 import pytest
+from build import code_cells
+from lecture import tagged, two_hours
+from rendering import MarkdownWithMath, Renderer
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
@@ -114,8 +118,7 @@ def test_solutions_are_folded_and_stubs_are_not(folder):
 
 
 def markdown(source):
-    renderer = publish.Renderer({"a": "a.html"}, "#")
-    return publish.MarkdownWithMath(renderer=renderer).render(source)
+    return MarkdownWithMath(renderer=Renderer({"a": "a.html"}, "#", Counter())).render(source)
 
 
 def test_links_lead_to_the_pages():
@@ -144,11 +147,38 @@ def test_notes_are_kept_for_the_speaker(tmp_path):
     assert "--font: 1.5" in text
 
 
-def test_the_two_hours_hold_only_what_is_tagged():
+def test_the_two_hours_are_a_plan_and_what_is_tagged():
     notebooks = publish.built()
-    path = publish.two_hours(notebooks)
-    tagged = [c for n in notebooks.values() for c in n.cells if publish.LECTURE in c.metadata.get("tags", [])]
-    assert len(path.cells) == len(tagged) + len(notebooks)
+    plan, *path = two_hours(notebooks).cells
+    assert [cell.id for cell in path] == [cell.id for each in notebooks.values() for cell in tagged(each)]
+    titles = [each.cells[0].source.splitlines()[0][2:] for each in notebooks.values() if tagged(each)]
+    assert [title for title in titles if title not in plan.source] == [] and len(titles) > 5
+
+
+def test_every_measurement_that_a_deck_shows_has_its_recording(folder):
+    notebooks = publish.built()
+    for name, notebook in {**notebooks, publish.LECTURE: two_hours(notebooks)}.items():
+        live = code_cells(notebook, "live")
+        for cell in live:
+            *recorded, caption = cell.outputs
+            assert recorded and caption.data["text/markdown"].startswith("*Recorded on ")
+        text = (folder / "slides" / f"{name}.slides.html").read_text(encoding="utf-8")
+        assert text.count("<em>Recorded on ") == len(live)
+
+
+def test_an_id_is_on_one_element(pages):
+    for page in pages:
+        assert [name for name, count in Counter(page.ids).items() if count > 1] == [], page.path.name
+
+
+def test_a_question_is_shown_with_its_choices(folder):
+    for name, notebook in publish.built().items():
+        asked = [cell.metadata.question for cell in notebook.cells if "question" in cell.metadata]
+        for path in (folder / "site" / f"{name}.html", folder / "slides" / f"{name}.slides.html"):
+            cards = re.findall(r'<div class="question">(.*?)</div>', path.read_text("utf-8"), re.DOTALL)
+            assert [card.count("<li>") for card in cards] == [len(each.choices) for each in asked]
+            assert all(each.key in card for each, card in zip(asked, cards, strict=True))
+            assert "You made no guess" not in path.read_text("utf-8")
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
