@@ -10,6 +10,7 @@ import publish
 import pytest
 from build import code_cells
 from lecture import tagged, two_hours
+from nbformat.v4 import new_code_cell, new_output
 from rendering import MarkdownWithMath, Renderer
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
@@ -130,6 +131,10 @@ def test_links_lead_to_the_pages():
     assert 'href="https://a.org/a.ipynb"' in markdown("[x](https://a.org/a.ipynb)")
 
 
+def test_a_repeated_heading_has_an_id_of_its_own():
+    assert re.findall('id="(.+?)"', markdown("## A b\n\n## C\n\n## A b")) == ["A-b", "C", "A-b-2"]
+
+
 def test_formulas_are_marked():
     assert '<span class="math">a &lt; b</span>' in markdown("If $a < b$, then")
     assert '<span class="math display">' in markdown("$$\na\n$$")
@@ -193,3 +198,17 @@ def test_letters_of_no_size_are_refused(font, capsys):
     with pytest.raises(SystemExit):
         publish.main(["slides", "--font", font])
     assert font in capsys.readouterr().err
+
+
+def test_a_question_moves_to_its_cell_and_nobody_is_not_mentioned():
+    told = publish.new_markdown_cell(
+        "Four ranks.\n\n**Predict.** Which? **a** one · **b** two.\nCommit to a letter."
+    )
+    asked = new_code_cell('g = predict("1.1", choices="ab")\ng', metadata={"tags": ["predict"]})
+    answer = new_output("execute_result", {"text/plain": "You made no guess. The answer is b."})
+    compared = new_code_cell('g.compare("b")', outputs=[answer])
+    cells = publish.with_questions([told, asked, compared])
+    assert cells[0].source == "Four ranks."
+    question = {"key": "1.1", "text": "**Predict.** Which?", "choices": {"a": "one", "b": "two"}, "unit": ""}
+    assert cells[1].metadata.question == question
+    assert cells[2].outputs[0].data["text/plain"] == "The answer is b."

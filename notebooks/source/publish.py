@@ -4,7 +4,8 @@
     python notebooks/source/publish.py slides [--to DIR] [--font 1.2] [--lecture core]
 
 html writes a page for each chapter, the glossary, the references and the claims, and an index. slides writes
-a deck for each chapter; with --lecture core also the two-hour path, made of the cells tagged lecture-core.
+a deck for each chapter, with the speaker notes of notebooks/lecture/notes; with --lecture core also the
+two-hour path, made of the cells tagged lecture-core.
 What is written asks the network for nothing: styles, fonts and scripts lie in its folder assets/.
 """
 
