@@ -155,6 +155,8 @@ def test_a_server_that_ends_at_once_is_told_with_its_words():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A repository with one chapter, and trust in nothing."""
+    if not shutil.which("git"):
+        pytest.skip("git is not installed")
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
     folder = tmp_path / "course"
     folder.mkdir()

@@ -156,7 +156,7 @@ def titles():
     """{page: what a search engine shows of it}."""
     found = {
         chapter.notebook: {
-            "title": f"{chapter.title} — {COURSE}, chapter {chapter.number}",
+            "title": f"{chapter.search} — {COURSE}",
             "description": f"{plain(chapter.able)}. Chapter {chapter.number} of {A_COURSE}.",
         }
         for chapter in chapters()
