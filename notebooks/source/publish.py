@@ -22,6 +22,7 @@ from nbconvert import HTMLExporter, SlidesExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat.v4 import new_markdown_cell, new_notebook
 from pygments.formatters import HtmlFormatter
+from speaker_notes import NotesError, with_notes
 from thread import PAGES, table
 
 from course_lib.course import chapters
@@ -130,6 +131,7 @@ def slides(folder, font=1.0, lecture=None):
     fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "math.js", "deck.js"])
     for name, notebook in notebooks.items():
         about = {"font": font, **titles()[name]}
+        notebook.cells = with_notes(notebook.cells, name)
         write(exporter, notebook, about, folder / f"{name}.slides.html")
 
 
@@ -218,10 +220,14 @@ def main(arguments=None):
     parser.add_argument("--font", type=size, default=1.0, help="times the usual size, on slides")
     parser.add_argument("--lecture", choices=["core"], help="the two-hour path as well")
     options = parser.parse_args(arguments)
-    if options.what == "html":
-        html(options.to or ROOT / "site")
-    else:
-        slides(options.to or ROOT / "slides", options.font, options.lecture)
+    try:
+        if options.what == "html":
+            html(options.to or ROOT / "site")
+        else:
+            slides(options.to or ROOT / "slides", options.font, options.lecture)
+    except NotesError as error:
+        return str(error)  # sys.exit prints it and exits with 1
+    return 0
 
 
 if __name__ == "__main__":
