@@ -13,7 +13,7 @@ TWO := -n 2 --dist
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 NEWS := @jupyterlab/apputils-extension:announcements
 
-.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints html slides bench clean
+.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints html slides lecture-check live-slides bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"
@@ -25,6 +25,8 @@ help:
 	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
 	@echo "make html              write the course as an offline site into site/"
 	@echo "make slides [LECTURE=core] [FONT=1.3]   write a deck a chapter into slides/; core: the two hours, too"
+	@echo "make lecture-check     try this machine before a lecture: what is fine, what is not, the way out"
+	@echo "make live-slides       JupyterLab with a slide show whose widgets move (an extension, into .venv)"
 	@echo "make lab-network       chapter 5's lab: hosts joined by limited links (Linux, root or user namespaces)"
 	@echo "make horovod [RECORD=1]   build Horovod apart (5 to 20 minutes) and compare it with DDP"
 	@echo "make gpu               the tests that need a GPU (they skip without one)"
@@ -88,6 +90,13 @@ html: install
 slides: install
 	$(BIN)/python notebooks/source/publish.py slides $(if $(FONT),--font $(FONT)) $(if $(LECTURE),--lecture $(LECTURE))
 	@echo "Open a file of slides/ in a browser: space goes on, S opens the speaker's view, ? lists the keys"
+
+lecture-check: install
+	@$(BIN)/python notebooks/lecture/check.py
+
+live-slides: install
+	$(BIN)/pip install -q -c $(CONSTRAINTS) -r notebooks/lecture/requirements-live-slides.txt
+	COURSE_PROGRESS=off $(MAKE) lab
 
 lab-network: install
 	$(BIN)/python tests/lab_network.py

@@ -599,7 +599,7 @@ def traces():
 
 
 def shared_memory():
-    """The names of the shared memory that no live process of another program maps: a browser does, beside us."""
+    """The names of the shared memory that no live program but us maps: a browser does, beside us."""
     names = set(os.listdir("/dev/shm"))
     ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     for pid in set(psutil.pids()) - ours:

@@ -99,6 +99,13 @@ def test_pages_say_what_they_are(pages):
         assert page.html["viewport"] and 40 <= len(page.html["description"]) <= 200, page.path.name
 
 
+def test_a_search_engine_shows_what_a_chapter_is_about():
+    titles = publish.titles()
+    for name in publish.built():
+        about, _, course = titles[name]["title"].partition(" — ")
+        assert 40 <= len(about) <= 65 and course == publish.COURSE, name
+
+
 def test_titles_differ(folder):
     for kind in ("site", "slides"):
         texts = [path.read_text(encoding="utf-8") for path in (folder / kind).glob("*.html")]

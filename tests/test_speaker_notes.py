@@ -2,11 +2,11 @@
 
 import publish
 import pytest
-import speaker_notes
 from lecture import LECTURE, two_hours
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from speaker_notes import NotesError, heading_of, read, with_notes
 
+from course_lib.course import chapters
 from course_lib.quiz import load_questions
 
 CELLS = [
@@ -60,7 +60,7 @@ def shown(notebook):
     ]
 
 
-@pytest.mark.parametrize("name", [path.stem for path in speaker_notes.FOLDER.glob("[0-9]*.md")])
+@pytest.mark.parametrize("name", [chapter.notebook for chapter in chapters()])
 def test_every_section_of_a_chapter_has_notes(name):
     notebook, (_, sections) = publish.stored(name), read(name)
     assert len(with_notes(notebook.cells, name)) >= len(notebook.cells) + len(sections)

@@ -34,8 +34,9 @@ def launch(
 
     timeout: seconds from the common start, a day at most. backend: "gloo" or "nccl"; None takes NCCL for CUDA
     tensors if there is a GPU for each rank. live: show output as it comes. debug: PyTorch's own checks of
-    direct dist.* calls. threads: a rank's, max(1, cores // ranks) if None. The worker and what it refers to
-    are sent by cloudpickle, so it may be defined in a cell. In a job of torchrun its processes are the ranks.
+    direct dist.* calls; DDP over gloo does not survive them in PyTorch 2.13 (SIGSEGV). threads: a rank's,
+    max(1, cores // ranks) if None. The worker and what it refers to are sent by cloudpickle, so it may be
+    defined in a cell. In a job of torchrun its processes are the ranks.
     Raises TypeError or ValueError for a bad argument before any process starts; RankError names the rank
     that raised, was killed, left, or was waited for in vain. No process outlives the call.
     """

@@ -4,8 +4,8 @@
     python notebooks/source/publish.py slides [--to DIR] [--font 1.2] [--lecture core]
 
 html writes a page for each chapter, the glossary, the references and the claims, and an index. slides writes
-a deck for each chapter, with the speaker notes of notebooks/lecture/notes; with --lecture core also the
-two-hour path, made of the cells tagged lecture-core.
+a deck for each chapter, with the speaker notes of notebooks/lecture/notes, and the students' handout; with
+--lecture core also the two-hour path, made of the cells tagged lecture-core.
 What is written asks the network for nothing: styles, fonts and scripts lie in its folder assets/.
 """
 
@@ -28,6 +28,7 @@ from course_lib.course import chapters
 
 SOURCES = Path(__file__).resolve().parent
 ROOT, NOTEBOOKS, WEB = SOURCES.parents[1], SOURCES.parent, SOURCES / "web"
+HANDOUT = NOTEBOOKS / "lecture"
 COURSE = "Synchronous data-parallel SGD"
 A_COURSE = "a course on data-parallel SGD: simulate it, run it, measure it"
 ABOUT = (
@@ -69,11 +70,20 @@ def slides(folder, font=1.0, lecture=None):
     exporter.addresses = {name: f"{name}.slides.html" for name in notebooks}
     if lecture:
         notebooks[LECTURE] = two_hours(notebooks)
-    fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "math.js", "deck.js"])
+    fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "handout.css", "math.js", "deck.js"])
     for name, notebook in notebooks.items():
         about = {"font": font, **titles()[name]}
         notebook.cells = with_notes(without_pace(notebook.cells), name)
         write(exporter, notebook, about, folder / f"{name}.slides.html")
+    handout(folder)
+
+
+def handout(folder):
+    """The students' page, beside the decks; on paper it is one sheet of A4."""
+    page = new_notebook(cells=[new_markdown_cell((HANDOUT / "handout.md").read_text(encoding="utf-8"))])
+    about = {"title": f"{COURSE} on one page", "description": f"Idea, formulas and symptoms of {A_COURSE}."}
+    shutil.copy(HANDOUT / "step.svg", folder)
+    write(Pages(template_file=str(WEB / "handout.html.j2")), page, about, folder / "handout.html")
 
 
 def without_pace(cells):
@@ -93,7 +103,7 @@ def titles():
     """{page: what a search engine shows of it}."""
     found = {
         chapter.notebook: {
-            "title": f"{chapter.title} — {COURSE}, chapter {chapter.number}",
+            "title": f"{chapter.search} — {COURSE}",
             "description": f"{plain(chapter.able)}. Chapter {chapter.number} of {A_COURSE}.",
         }
         for chapter in chapters()

@@ -100,7 +100,7 @@ def address(server, runtime, log):
     """(url, token), which the server writes down once it listens."""
     deadline = time.monotonic() + START
     while time.monotonic() < deadline and server.poll() is None:
-        for path in runtime.glob(f"jpserver-{server.pid}.json"):
+        for path in runtime.glob("jpserver-*.json"):
             try:
                 about = json.loads(path.read_text())
                 return about["url"], about["token"]

@@ -1,5 +1,6 @@
 """Slides and site in a browser: nothing is cut off or fetched, formulas are drawn, a phone is wide enough."""
 
+import re
 from importlib.util import find_spec
 
 import lab
@@ -131,6 +132,15 @@ def test_nothing_is_lost_when_a_deck_is_cut(folder, opened):
     parsed = "new DOMParser().parseFromString(source, 'text/html')"
     assert shown == page.evaluate(f"source => ({text})({parsed}, '.cell')", path.read_text(encoding="utf-8"))
     assert len(shown) > 20_000
+
+
+def test_the_handout_is_one_sheet(folder, opened):
+    page, complaints = opened(folder / "slides" / "handout.html")
+    page.wait_for_function("document.querySelector('.katex')")
+    sheets = re.search(rb"/Type /Pages\b[^>]*/Count (\d+)", page.pdf(format="A4"))
+    assert sheets[1] == b"1"
+    assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
+    assert complaints == []
 
 
 @pytest.mark.parametrize("name", [*NAMES[:-1], *publish.PAGES, "index"])
