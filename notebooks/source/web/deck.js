@@ -2,7 +2,7 @@
 // Done here and not when the deck is made, for only a browser knows how high a text is.
 
 const WIDTH = 1280, HEIGHT = 720;
-const SMALLEST = 330, LEAST_SHARE = .8;  // height of a picture that was shrunk; of what it would have
+const SMALLEST = 330, LEAST_SHARE = .77;  // height of a picture that was shrunk; of what it would have
 
 // --- the pieces of a slide: a paragraph, a list, a picture, a cell's code, one of its outputs
 
