@@ -18,7 +18,9 @@ from build import (
     orphans,
     prepare,
     settled,
+    slide_type,
 )
+from nbformat.v4 import new_code_cell
 
 SOURCE = """\
 # A chapter
@@ -196,7 +198,12 @@ def test_a_solution_is_folded_and_executed(built):
 
 def test_every_cell_gets_a_slide_type_unless_the_author_gave_one(built):
     types = [cell.metadata.slideshow.slide_type for cell in read(built).cells]
-    assert types == ["slide", "notes", "subslide", "fragment", "fragment", "skip", *["fragment"] * 3]
+    assert types == ["slide", "notes", "subslide", "-", "-", "skip", "-", "-", "-"]
+
+
+@pytest.mark.parametrize(("tag", "kind"), [("reveal", "fragment"), ("check", "skip"), ("live", "-")])
+def test_only_an_answer_waits_for_a_click(tag, kind):
+    assert slide_type(new_code_cell("x", metadata={"tags": ["core", tag]})) == kind
 
 
 def test_ids_are_unique_and_stay_when_another_cell_comes(built, tmp_path):

@@ -104,6 +104,15 @@ def error():
     return new_output("error", ename="ValueError", evalue="no", traceback=[])
 
 
+def asking(question, source):
+    def change(notebook):
+        notebook.cells[1].source += f"\n\n**Predict.** {question}"
+        notebook.cells[2].source = source
+        tagged(2, "predict")(notebook)
+
+    return change
+
+
 BREACHES = {
     "short_cells": [
         (replaced(2, "x = 1", "x = 1\n" * 21), "22 lines"),
@@ -151,7 +160,11 @@ BREACHES = {
     "comparisons_show": [(replaced(2, "x = 1", "guess.compare(1)\nx"), "put it last")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
-    "lecture": [(tagged(1, "core"), "lecture-core")],
+    "questions_can_be_shown": [
+        (tagged(2, "predict"), "no Markdown cell before it"),
+        (asking("How many?", "x"), "no call of predict"),
+        (asking("Which? **a** one · **b** two", 'predict("1.1", choices="abc")'), "no **c** in"),
+    ],
     "executed": [(lambda notebook: notebook.cells[2].update(execution_count=None), "cell 2")],
     "no_errors": [(showing(error()), "ValueError: no"), (showing(printed("oh", "stderr")), "oh")],
     "alt_texts": [

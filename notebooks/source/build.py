@@ -107,12 +107,12 @@ def tags(cell):
 
 
 def slide_type(cell):
-    """The slide a cell starts when its author did not say."""
-    if "solution" in tags(cell):
+    """How a cell shows on slides when its author did not say: only an answer waits for a click."""
+    if {"check", "solution"} & set(tags(cell)):
         return "skip"
     heading = re.match(r"(#{1,3}) ", cell.source) if cell.cell_type == "markdown" else None
     if not heading:
-        return "fragment"
+        return "fragment" if "reveal" in tags(cell) else "-"
     return "subslide" if len(heading[1]) == 3 else "slide"
 
 
