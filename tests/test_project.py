@@ -128,7 +128,7 @@ def test_each_target_is_in_the_help_and_in_the_guides():
     assert set(rules) <= named("\n".join(guides))
 
 
-@pytest.mark.parametrize("name", GUIDES[:2])
+@pytest.mark.parametrize("name", GUIDES)
 def test_a_guide_leads_to_what_is_there(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= {*TARGETS, "constraints-lowest"}
@@ -164,9 +164,7 @@ def test_the_readme_has_its_picture():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     ((alt, path),) = re.findall(r"!\[(.+)\]\((.+\.png)\)", text)
     assert len(alt) > 80 and (ROOT / path).stat().st_size < 200_000
-    assert (ROOT / path) == readme_picture.FILE
-    size = slice(16, 24)  # width and height, in a PNG
-    assert readme_picture.picture().png[size] == readme_picture.FILE.read_bytes()[size]
+    assert ROOT / path == readme_picture.FILE
 
 
 def test_binder_takes_a_python_of_the_course():
