@@ -119,6 +119,15 @@ def steps(workflow):
     return [(job, step) for job in jobs.values() for step in job["steps"]]
 
 
+def test_lab_finds_the_extension_for_alternative_texts():
+    (folder,) = re.findall(r"--LabApp\.extra_labextensions_path=(\S+)", MAKEFILE)
+    (package,) = (ROOT / folder).glob("*/package.json")
+    about = json.loads(package.read_text(encoding="utf-8"))
+    assert about["name"] == package.parent.name and about["version"] == PROJECT["version"]
+    assert (package.parent / about["jupyterlab"]["_build"]["load"]).is_file()
+    assert f"extra_labextensions_path={folder}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_each_target_is_in_the_help_and_in_the_guides():
     rules = re.findall(r"^([a-z][a-z.-]*):", MAKEFILE, re.MULTILINE)
     assert sorted(rules) == sorted([*TARGETS, "constraints-lowest.txt"])
