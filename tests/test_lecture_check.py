@@ -1,5 +1,6 @@
 """make lecture-check: each check passes here or says why, and notices what it is there for."""
 
+import math
 import os
 import shutil
 import socket
@@ -102,8 +103,16 @@ def test_ports_are_reached():
 # --- the course
 
 
-def test_the_two_worlds_agree():
+def test_the_two_worlds_agree(monkeypatch):
+    monkeypatch.setattr(course, "SLOW", math.inf)
     assert "as simulated" in course.worlds()
+
+
+def test_slow_launches_are_a_remark(monkeypatch):
+    monkeypatch.setattr(course, "SLOW", 0)
+    monkeypatch.setattr(course, "launch", lambda worker, **settings: course.simulate(worker, ranks=4))
+    with pytest.raises(Remark, match="the second"):
+        course.worlds()
 
 
 def test_worlds_that_differ_are_trouble(monkeypatch):
