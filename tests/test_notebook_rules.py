@@ -1,6 +1,7 @@
 """Each rule passes a small good notebook and catches one that breaks it."""
 
 import pytest
+from build import WIDGET_VIEW
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from rules import RULES, no_sentences, violations
 
@@ -186,7 +187,10 @@ BREACHES = {
         (showing(printed("<object object at 0x7f01>")), "0x7f01"),
         (html("&lt;f at 0x7f01&gt;"), "0x7f01"),
     ],
-    "no_widget_state": [(lambda notebook: notebook.metadata.update(widgets={}), "widget")],
+    "no_widget_state": [
+        (lambda notebook: notebook.metadata.update(widgets={}), "widget state"),
+        (lambda notebook: notebook.cells[2].outputs[1].data.update({WIDGET_VIEW: {}}), "widget's view"),
+    ],
     "no_sentences": [
         (replaced(2, "x = 1", "x = 'one two three four five six seven'"), "7 words"),
         (replaced(2, "x = 1", "x = f'one two {3} four five {6} seven eight nine'"), "string"),

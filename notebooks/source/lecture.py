@@ -2,10 +2,10 @@
 
 from nbformat import from_dict
 from nbformat.v4 import new_markdown_cell, new_notebook
+from questions import is_question
 from speaker_notes import heading_of, read
 
 LECTURE = "lecture-core"  # the tag of its cells, and its name
-SHOWN = {"image/png", "application/vnd.jupyter.widget-view+json"}
 TITLE = "# Synchronous data-parallel SGD in two hours"
 
 
@@ -27,7 +27,8 @@ def tagged(notebook):
 def folded(cell):
     """The cell, without the code of a picture or a widget: it is shown for what it draws."""
     kinds = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
-    hidden = {"jupyter": {"source_hidden": True}} if kinds & SHOWN else {}
+    drawn = "image/png" in kinds or is_question(cell)
+    hidden = {"jupyter": {"source_hidden": True}} if drawn else {}
     return from_dict({**cell, "metadata": {**cell.metadata, **hidden}})
 
 

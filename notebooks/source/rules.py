@@ -15,7 +15,7 @@ from itertools import groupby
 from statistics import median
 
 import nbformat
-from build import BuildError, chapters, code_cells, tags
+from build import WIDGET_VIEW, BuildError, chapters, code_cells, tags
 from questions import OPENING as OPENING_OF_QUESTION
 from questions import question
 
@@ -353,6 +353,9 @@ def no_widget_state(notebook):
     """No stored widgets: a page that holds them needs a network to show anything."""
     if "widgets" in notebook.metadata:
         yield "the notebook's metadata hold widget state"
+    for index, _, output in outputs(notebook):
+        if WIDGET_VIEW in output.get("data", {}):
+            yield f"cell {index}: a widget's view; its picture and text say it without a kernel"
 
 
 # --- code holds no sentences

@@ -128,7 +128,8 @@ def test_nothing_is_lost_when_a_deck_is_cut(folder, opened):
     text = """(root, pieces) => [...root.querySelectorAll(pieces)].map(piece => {
         piece.querySelectorAll('.math, summary, thead, details.folded').forEach(one => one.remove());
         return piece.textContent.replace(/\\s+/g, ''); }).join('')"""
-    shown = page.evaluate(f"({text})(document, '.slides section:not(:has(section)) > *:not(.running, aside)')")
+    piece = ".slides section:not(:has(section)) > *:not(.running, aside)"
+    shown = page.evaluate(f"({text})(document, '{piece}')")
     parsed = "new DOMParser().parseFromString(source, 'text/html')"
     assert shown == page.evaluate(f"source => ({text})({parsed}, '.cell')", path.read_text(encoding="utf-8"))
     assert len(shown) > 20_000
