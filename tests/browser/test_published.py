@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+import axe
 import lab
 import publish
 import pytest
@@ -111,4 +112,7 @@ def test_a_page_reads_on_a_phone(name, folder, opened):
     page.wait_for_load_state()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
+    assert axe.violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert axe.violations(page, rules=axe.COLOURS) == []
     assert complaints == []

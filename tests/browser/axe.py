@@ -1,0 +1,38 @@
+"""axe-core on a page: what keeps out readers with a screen reader, with a keyboard alone, with weak eyes.
+
+axe-core lies in vendor/; notebooks/source/web/vendor.py fetches another version.
+"""
+
+from pathlib import Path
+
+SCRIPT = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
+COLOURS = ["color-contrast"]  # the rules that see a theme
+# In a notebook: what cells show, and not JupyterLab around them.
+OUTPUTS = [".jp-Notebook .jp-RenderedMarkdown", ".jp-Notebook .jp-OutputArea-output"]
+
+# {rule: where it breaks by what is not ours}
+NOT_OURS = {
+    "link-in-text-block": ".jp-RenderedHTMLCommon",  # JupyterLab underlines no links in text
+}
+
+# JupyterLab's body has no height and cuts off what is beyond: axe would take all for hidden.
+RUN = """async ([parts, rules, notOurs]) => {
+    const overflow = document.body.style.overflow;
+    document.body.style.overflow = 'visible';
+    const found = await axe.run({ include: parts.map(part => [part]) }, {
+        resultTypes: ['violations'], elementRef: true, preload: false, ...(rules ? { runOnly: rules } : {}) });
+    document.body.style.overflow = overflow;
+    const seen = !found.inapplicable.some(rule => rule.id === 'color-contrast');
+    const broken = found.violations.filter(rule => ['serious', 'critical'].includes(rule.impact));
+    return [...(seen ? [] : ['axe saw no text']), ...broken.flatMap(rule => rule.nodes
+        .filter(({ element }) => !(rule.id in notOurs && element.closest(notOurs[rule.id])))
+        .map(node => `${rule.id}: ${node.html.slice(0, 160)}`))];
+}"""
+
+
+def violations(page, parts=("body",), rules=None):
+    """The serious and critical ones within the elements that match `parts`, by all rules or only some."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(SCRIPT.read_text(encoding="utf-8"))
+    parts = [part for part in parts if page.locator(part).count()]  # axe wants each to be there
+    return page.evaluate(RUN, [parts, rules, NOT_OURS])
