@@ -7,6 +7,9 @@ from urllib.parse import unquote
 
 import publish
 import pytest
+from pygments.styles import get_style_by_name
+
+from course_lib.pictures.style import contrast
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
@@ -163,3 +166,13 @@ def test_letters_of_no_size_are_refused(font, capsys):
     with pytest.raises(SystemExit):
         publish.main(["slides", "--font", font])
     assert font in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("theme", publish.CODE_STYLES)
+def test_code_is_legible(theme):
+    css = (publish.WEB / "style.css").read_text(encoding="utf-8")
+    paper = dict(zip(("light", "dark"), re.findall(r"--code: (#\w{6})", css), strict=True))[theme]
+    style = get_style_by_name(publish.CODE_STYLES[theme])
+    colours = {f"#{look['color']}" for _, look in style if look["color"]}
+    assert len(colours) > 3
+    assert [colour for colour in sorted(colours) if contrast(colour, paper) < 4.5] == []

@@ -1,4 +1,4 @@
-"""Every notebook as a learner meets it: opened in JupyterLab, Run All, every cell looked at, in both themes."""
+"""Every notebook as a learner meets it: opened in JupyterLab, Run All, every cell looked at; both themes."""
 
 from importlib.util import find_spec
 
