@@ -1,6 +1,7 @@
 """Each rule passes a small good notebook and catches one that breaks it."""
 
 import pytest
+from build import WIDGET_VIEW
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from rules import RULES, no_sentences, violations
 
@@ -104,6 +105,15 @@ def error():
     return new_output("error", ename="ValueError", evalue="no", traceback=[])
 
 
+def asking(question, source):
+    def change(notebook):
+        notebook.cells[1].source += f"\n\n**Predict.** {question}"
+        notebook.cells[2].source = source
+        tagged(2, "predict")(notebook)
+
+    return change
+
+
 BREACHES = {
     "short_cells": [
         (replaced(2, "x = 1", "x = 1\n" * 21), "22 lines"),
@@ -151,7 +161,11 @@ BREACHES = {
     "comparisons_show": [(replaced(2, "x = 1", "guess.compare(1)\nx"), "put it last")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
-    "lecture": [(tagged(1, "core"), "lecture-core")],
+    "questions_can_be_shown": [
+        (tagged(2, "predict"), "no Markdown cell before it"),
+        (asking("How many?", "x"), "no call of predict"),
+        (asking("Which? **a** one · **b** two", 'predict("1.1", choices="abc")'), "no **c** in"),
+    ],
     "executed": [(lambda notebook: notebook.cells[2].update(execution_count=None), "cell 2")],
     "no_errors": [(showing(error()), "ValueError: no"), (showing(printed("oh", "stderr")), "oh")],
     "alt_texts": [
@@ -173,7 +187,10 @@ BREACHES = {
         (showing(printed("<object object at 0x7f01>")), "0x7f01"),
         (html("&lt;f at 0x7f01&gt;"), "0x7f01"),
     ],
-    "no_widget_state": [(lambda notebook: notebook.metadata.update(widgets={}), "widget")],
+    "no_widget_state": [
+        (lambda notebook: notebook.metadata.update(widgets={}), "widget state"),
+        (lambda notebook: notebook.cells[2].outputs[1].data.update({WIDGET_VIEW: {}}), "widget's view"),
+    ],
     "no_sentences": [
         (replaced(2, "x = 1", "x = 'one two three four five six seven'"), "7 words"),
         (replaced(2, "x = 1", "x = f'one two {3} four five {6} seven eight nine'"), "string"),

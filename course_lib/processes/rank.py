@@ -32,11 +32,11 @@ def start(rank, folder, connection):
 
 def run(rank, folder, connection):
     """Join the others, run the worker, report, and stay until released."""
-    _become_leader()
+    become_leader()
     watch = threading.Thread(target=_leave_with_launcher, args=(connection,), daemon=True)
     watch.start()
     files = RankFiles(folder, rank)
-    _redirect_output(files.output)
+    redirect_output(files.output)
     stacks = open(files.stacks, "w")
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
@@ -75,7 +75,7 @@ def _work(rank, task, comm, connection):
     _report(connection, ("done", finish, comm.log, comm.counts()), packed)
 
 
-def _become_leader():
+def become_leader():
     """Own session, so that rank and children can be killed as one; dies with the fork server.
 
     The server dies when the kernel does, but only once nobody holds the end of its alive pipe that every
@@ -110,7 +110,7 @@ def _leave_with_launcher(connection):
     os._exit(0)  # skips torch's teardown, which may wait for peers that are gone
 
 
-def _redirect_output(path):
+def redirect_output(path):
     """File descriptors 1 and 2 go to one file: it catches C, survives SIGKILL and cannot block."""
     sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(sink, 1)

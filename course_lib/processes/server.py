@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import context, reduction, spawn
 from multiprocessing.connection import wait
 
@@ -19,6 +19,7 @@ from course_lib.processes.socket_folder import room_for_a_socket
 
 FORKS = sys.platform.startswith("linux")  # forking after torch is loaded is unsafe on macOS
 TICK = 0.05  # seconds between two calls of while_waiting
+SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 pipe = multiprocessing.Pipe
 
 
@@ -37,6 +38,16 @@ def start_rank(target, args, while_waiting):
     except (ConnectionError, EOFError):
         time.sleep(2 * TICK)  # the server was killed, a moment ago perhaps: once more, with a new one
         return _fork(process, while_waiting)
+
+
+def kill(process, alive):
+    """Kill a rank with all its children, which are in its session; they may outlive it."""
+    with suppress(ProcessLookupError, PermissionError):  # not yet the leader of it, or nobody is left
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, SIGKILL)
+    with suppress(ProcessLookupError):
+        if alive:
+            os.kill(process.pid, SIGKILL)
 
 
 if FORKS:

@@ -18,7 +18,6 @@ GRACE = 0.5  # seconds: what happened at the same time as the first failure come
 TICK = 0.05  # seconds between two looks at the ranks
 LEAVE_LIMIT = 2.0  # seconds for a released rank to end
 STACKS_LIMIT = 1.0  # seconds for stuck ranks to write their stacks
-SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -191,15 +190,7 @@ class Supervisor:
 
 
 def _kill(member):
-    """Kill a rank with all its children, which are in its session; they may outlive it."""
-    with suppress(
-        ProcessLookupError, PermissionError
-    ):  # not yet the leader of its session, or nobody is left
-        if hasattr(os, "killpg"):
-            os.killpg(member.process.pid, SIGKILL)
-    with suppress(ProcessLookupError):
-        if member.alive:
-            os.kill(member.process.pid, SIGKILL)
+    server.kill(member.process, member.alive)
 
 
 def _until(condition, seconds):

@@ -1,19 +1,19 @@
 """A job under torchrun, undisturbed and with a rank killed: run, with limits, and read from its log."""
 
 import os
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.arguments import real_number, whole_number
+from course_lib.processes import server
+from course_lib.training.elastic import start_agent
 from course_lib.training.job_log import read_log
 
-MAX_RESTARTS = 3
-GRACE = 10  # seconds that torchrun has to end its ranks
+GRACE = 2  # seconds that torchrun has to end its ranks
 SHOWN = 3000  # characters of what a failed job printed
 
 
@@ -71,7 +71,7 @@ class Recovery:
 
 
 def run_job(script, *, ranks=2, kill=None, timeout=120):
-    """Run `script` under torchrun and return its JobRun; kill: (rank, step) of an accident, or None.
+    """Run `script` under torchrun's agent and return its JobRun; kill: (rank, step) of an accident, or None.
 
     The script takes --folder and --kill RANK STEP, and logs as notebooks/fault_tolerance/train.py does.
     timeout: seconds. Raises RuntimeError for a job that fails, TimeoutError for one that takes too long; no
@@ -123,30 +123,25 @@ class _Job:
     def __init__(self, script, ranks, folder, options):
         folder.mkdir()
         self._folder, self._output = folder, folder / "output.txt"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        command += [f"--max-restarts={MAX_RESTARTS}", f"--nproc-per-node={ranks}", script]
-        command += ["--folder", folder, *options]
         # torchrun 2.13 keeps one store over restarts, in which a rank that is quicker than another may find
         # the address of its dead predecessor (pytorch issue 135712): let the ranks make a store of their own.
         settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
         settings["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
         self._begin = time.time()
-        with open(self._output, "wb") as output:
-            self._process = subprocess.Popen(
-                [str(part) for part in command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **settings},
-                start_new_session=True,
-            )
+        self._process = start_agent(
+            script,
+            ("--folder", folder, *options),
+            ranks=ranks,
+            folder=folder,
+            output=self._output,
+            environment={**os.environ, **settings},
+        )
 
     def result(self, end):
         """The JobRun, once the job has ended; `end`: when it must have, on the monotonic clock."""
-        try:
-            code = self._process.wait(max(0, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            raise TimeoutError(f"the job did not end in time; it printed\n{self._printed()}") from None
+        code = self._process.wait(max(0, end - time.monotonic()))
+        if code is None:
+            raise TimeoutError(f"the job did not end in time; it printed\n{self._printed()}")
         if code:
             raise RuntimeError(f"the job failed (exit code {code}); it printed\n{self._printed()}")
         events = read_log(self._folder)
@@ -154,11 +149,11 @@ class _Job:
 
     def stop(self):
         """End the job, if it has not ended: torchrun passes SIGTERM on to its ranks."""
-        self._process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(GRACE)
-        self._process.kill()
-        self._process.wait()
+        if self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGTERM)
+            if self._process.wait(GRACE) is None:
+                server.kill(self._process, alive=True)
+        self._process.close()
 
     def _printed(self):
         return self._output.read_text(encoding="utf-8", errors="replace")[-SHOWN:]

@@ -29,6 +29,12 @@ EPOCHS, BATCH, EVERY, PAUSE = 3, 128, 4, 0.1  # samples a rank; steps a checkpoi
 
 def main(options):
     dist.init_process_group("gloo")
+    train(options)
+    # By now the model is gone. If DDP held the group last, it could wait forever (pytorch issue 56297).
+    dist.destroy_process_group()
+
+
+def train(options):
     log = JobLog(options.folder)
     for seed in (random.seed, np.random.seed, torch.manual_seed):
         seed(dist.get_rank())  # each rank has noise of its own
@@ -61,7 +67,6 @@ def main(options):
                 checkpoint.save(options.folder, model, optimizer, epoch=epoch, step=step + 1)
         skip = 0
     log.write("done", EPOCHS * len(batches), checkpoint.digest(model))
-    dist.destroy_process_group()
 
 
 def fail_once(options, number, log):

@@ -1,0 +1,54 @@
+"""torchrun's agent in a process of the fork server, with ranks forked from it: nobody loads PyTorch anew.
+
+The command torchrun starts its ranks from nothing, which takes seconds each time; all the rest is the same.
+"""
+
+import os
+import runpy
+import sys
+import uuid
+
+from course_lib.processes import rank, server
+
+MAX_RESTARTS = 3
+
+
+def start_agent(script, options, *, ranks, folder, output, environment):
+    """Start `torchrun --standalone SCRIPT OPTIONS`; returns the process's handle, as server.start_rank does.
+
+    folder: where the agent keeps what it needs. output: the file for all that is printed.
+    """
+    arguments = ([str(script), *map(str, options)], ranks, str(folder), str(output), dict(environment))
+    return server.start_rank(_agent, arguments, while_waiting=lambda: None)
+
+
+def _agent(command, ranks, folder, output, environment):
+    rank.become_leader()
+    rank.redirect_output(output)
+    os.environ.clear()
+    os.environ.update(environment)
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=ranks,
+        run_id=str(uuid.uuid4()),
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        local_addr="localhost",
+        max_restarts=MAX_RESTARTS,
+        logs_specs=DefaultLogsSpecs(log_dir=folder),
+        start_method="fork" if server.FORKS else "spawn",
+    )
+    elastic_launch(config, _run_script)(*command)
+
+
+def _run_script(*command):
+    """What a rank does."""
+    import torch
+
+    torch.set_num_threads(1)
+    sys.argv = list(command)
+    runpy.run_path(command[0], run_name="__main__")
