@@ -11,7 +11,10 @@ import pytest
 from build import code_cells
 from lecture import tagged, two_hours
 from nbformat.v4 import new_code_cell, new_output
+from pygments.styles import get_style_by_name
 from rendering import MarkdownWithMath, Renderer
+
+from course_lib.pictures.style import contrast
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
@@ -219,3 +222,13 @@ def test_a_question_moves_to_its_cell_and_nobody_is_not_mentioned():
     question = {"key": "1.1", "text": "**Predict.** Which?", "choices": {"a": "one", "b": "two"}, "unit": ""}
     assert cells[1].metadata.question == question
     assert cells[2].outputs[0].data["text/plain"] == "The answer is b."
+
+
+@pytest.mark.parametrize("theme", publish.CODE_STYLES)
+def test_code_is_legible(theme):
+    css = (publish.WEB / "style.css").read_text(encoding="utf-8")
+    paper = dict(zip(("light", "dark"), re.findall(r"--code: (#\w{6})", css), strict=True))[theme]
+    style = get_style_by_name(publish.CODE_STYLES[theme])
+    colours = {f"#{look['color']}" for _, look in style if look["color"]}
+    assert len(colours) > 3
+    assert [colour for colour in sorted(colours) if contrast(colour, paper) < 4.5] == []

@@ -58,7 +58,7 @@ def html(folder):
     exporter = Pages(template_file=str(WEB / "page.html.j2"))
     exporter.addresses = {name: f"{name}.html" for name in sources}
     menu = {"index": "The course", **PAGES}
-    fresh(folder, ["katex"], ["style.css", "math.js"])
+    fresh(folder, ["katex"], ["style.css", "math.js", "scroll.js"])
     for name, notebook in sources.items():
         about = {"name": name, "pages": menu, **titles()[name]}
         write(exporter, notebook, about, folder / f"{name}.html")
@@ -70,7 +70,8 @@ def slides(folder, font=1.0, lecture=None):
     exporter.addresses = {name: f"{name}.slides.html" for name in notebooks}
     if lecture:
         notebooks[LECTURE] = two_hours(notebooks)
-    fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "handout.css", "math.js", "deck.js"])
+    files = ["style.css", "deck.css", "handout.css", "math.js", "scroll.js", "deck.js"]
+    fresh(folder, ["katex", "reveal.js"], files)
     for name, notebook in notebooks.items():
         about = {"font": font, **titles()[name]}
         notebook.cells = with_notes(without_pace(notebook.cells), name)

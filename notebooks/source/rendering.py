@@ -47,7 +47,7 @@ class Renderer(IPythonRenderer):
         return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
 
     def table(self, text):
-        return f'<div class="table" tabindex="0"><table>{text}</table></div>\n'
+        return f'<div class="table"><table>{text}</table></div>\n'
 
 
 class Markdown:

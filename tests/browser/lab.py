@@ -221,8 +221,8 @@ class Notebook:
                 return
 
     def pictures(self, folder, name):
-        """Save all screenshots; returns their paths."""
-        shots = [("light", TALL), ("dark", TALL), ("light", PROJECTOR)]
+        """Save all screenshots, the dark ones last; returns their paths."""
+        shots = [("light", PROJECTOR), ("light", TALL), ("dark", TALL)]
         Path(folder).mkdir(parents=True, exist_ok=True)
         for old in Path(folder).glob(f"{name}-*.png"):
             old.unlink()

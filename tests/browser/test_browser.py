@@ -1,7 +1,8 @@
-"""Every notebook as a learner meets it: opened in JupyterLab, Run All, every cell looked at."""
+"""Every notebook as a learner meets it: opened in JupyterLab, Run All, every cell looked at; both themes."""
 
 from importlib.util import find_spec
 
+import axe
 import lab
 import pytest
 
@@ -33,5 +34,8 @@ def browser():
 def test_run_all(name, server, browser):
     with lab.opened(browser, server, name) as notebook:
         cells = notebook.run_all()
+        barriers = axe.violations(notebook.page, axe.OUTPUTS)
         notebook.pictures(lab.ARTIFACTS, name)
+        barriers += axe.violations(notebook.page, axe.OUTPUTS, axe.COLOURS)
         assert not list(lab.problems(notebook, cells))
+        assert barriers == []

@@ -3,6 +3,7 @@
 import re
 from importlib.util import find_spec
 
+import axe
 import lab
 import publish
 import pytest
@@ -35,6 +36,15 @@ CUT_OFF = """() => [...document.querySelectorAll('.slides section:not(:has(secti
     shown.forEach((one, index) => { one.style.display = before[index]; });
     return found ? [`${found}: ${slide.textContent.trim().slice(0, 60)}`] : [];
 })"""
+# Far apart in time, here one below the other; `reach` is called whenever a slide comes up.
+SHOW_ALL = """() => {
+    document.querySelectorAll('.slides section').forEach(slide => {
+        slide.hidden = false;
+        slide.removeAttribute('aria-hidden');
+        slide.style.cssText = 'display: block; position: static; visibility: visible; transform: none';
+    });
+    reach();
+}"""
 WRONG_FORMULAS = "document.querySelectorAll('.katex-error, .math:not(:has(.katex))').length"
 REPEATED_IDS = """() => {
     const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
@@ -151,3 +161,30 @@ def test_a_page_reads_on_a_phone(name, folder, opened):
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
     assert complaints == []
+
+
+def barriers(page):
+    light = axe.violations(page)
+    page.emulate_media(color_scheme="dark")
+    return light + axe.violations(page, rules=axe.COLOURS)
+
+
+@pytest.mark.parametrize("name", ["index", "glossary", NAMES[0]])
+def test_a_page_is_for_everybody(name, folder, opened):
+    page, _ = opened(folder / "site" / f"{name}.html", PHONE)
+    assert barriers(page) == []
+
+
+def test_barriers_are_seen(folder, opened):
+    """One that all themes show, and one of the dark theme alone."""
+    page, _ = opened(folder / "site" / f"{NAMES[0]}.html", PHONE)
+    page.evaluate("document.querySelector('img').removeAttribute('alt')")
+    page.evaluate("document.querySelector('main p').style.color = '#1b1f24'")
+    found = barriers(page)
+    assert [text.split(":")[0] for text in found] == ["image-alt", "color-contrast"]
+
+
+def test_a_deck_is_for_everybody(folder, opened):
+    page, _ = deck(opened, folder / "slides" / f"{NAMES[-2]}.slides.html")
+    page.evaluate(SHOW_ALL)
+    assert barriers(page) == []

@@ -155,6 +155,8 @@ async function start() {
     width: WIDTH, height: HEIGHT, margin: 0, center: false, hash: true, slideNumber: "c/t",
     transition: "none", plugins: [RevealNotes],
   });
+  reach();
+  Reveal.on("slidechanged", reach);
 }
 
 start();
