@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import publish
 import pytest
+from build import WIDGET_VIEW
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
@@ -163,3 +164,22 @@ def test_letters_of_no_size_are_refused(font, capsys):
     with pytest.raises(SystemExit):
         publish.main(["slides", "--font", font])
     assert font in capsys.readouterr().err
+
+
+def test_what_a_widget_shows_stays(folder):  # C27
+    """Of each widget its still picture with its words; where it has none, the words."""
+    stills = 0
+    for name, notebook in publish.built().items():
+        path = folder / "site" / f"{name}.html"
+        text, alts = path.read_text(encoding="utf-8"), Page(path).alts
+        seen = unescape(re.sub(r"<[^>]+>", "", text))
+        assert "widget-view" not in text
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        for output in [each for each in outputs if WIDGET_VIEW in each.get("data", {})]:
+            if "image/png" in output.data:
+                assert output.data["image/png"].strip() in text
+                assert output.metadata["image/png"]["alt"] in alts
+                stills += 1
+            else:
+                assert output.data["text/plain"].split("\n")[0] in seen
+    assert stills >= 12

@@ -1,5 +1,6 @@
 """One style for every figure: colours of ranks and phases, fonts, sizes."""
 
+import logging
 from contextlib import contextmanager
 
 # Okabe and Ito's palette: told apart by colour-blind readers.
@@ -36,6 +37,10 @@ _SETTINGS = {
 def rank_colour(rank):
     """The fixed colour of a rank; it repeats after eight."""
     return RANK_COLOURS[rank % len(RANK_COLOURS)]
+
+
+# What matplotlib warns of is mostly its caches: no reader can help it, and a stored output would keep it.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 @contextmanager
