@@ -8,14 +8,16 @@ Each rule is a function that yields one text for every breach; RULES lists them 
 import ast
 import io
 import json
+import os
 import re
+import socket
 import sys
 import tokenize
 from itertools import groupby
 from statistics import median
 
 import nbformat
-from build import BuildError, chapters, code_cells, tags
+from build import WIDGET_VIEW, BuildError, chapters, code_cells, tags
 
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
@@ -28,6 +30,13 @@ SLIDES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
 EXERCISE = re.compile(r"#{2,4} Exercise \d+\.\d+ — \S.* \(difficulty [1-5]/5, about \d+ minutes?\)")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(home|root|work|tmp|Users)/|[A-Z]:\\+Users\\|site-packages")
+# The number of a process, or where one listens.
+MACHINE_TRACE = re.compile(
+    r"\bpid\W{1,3}\d+|\bport\W{1,3}\d{4,5}\b|(?:\blocalhost|\[[\da-f]*(?::[\da-f]*)+\]):\d+"
+    r"|\b\d+(?:\.\d+){3}:\d+|\b[a-z][\w-]*(?:\.[\w-]+)+:\d{5}\b",
+    re.IGNORECASE,
+)
+CAPTION = re.compile(r"\*Recorded on \d+ cores \(\w+\), .*, on \d{4}-\d\d-\d\d\.")
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 BASE64 = re.compile(r"base64,[\w+/=\s]+")
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(")
@@ -331,6 +340,32 @@ def no_machine_paths(notebook):
 
 
 @rule
+def no_machine_traces(notebook):
+    """No output tells a process's number, an address with a port, or who built it on what machine."""
+    for index, _, output in outputs(notebook):
+        for text in texts(output):
+            for found in machine_traces(text):
+                yield f"cell {index}: of the machine that built it: {found!r}"
+
+
+def machine_traces(text):
+    """What in a text only the machine knows that made it; this machine's own names too."""
+    names = (socket.gethostname(), os.environ.get("USER", ""), os.environ.get("LOGNAME", ""))
+    own = [re.escape(name) for name in names if re.search(r"\w[\d._-]+\w", name)]  # "vm" may stand anywhere
+    patterns = [MACHINE_TRACE, *(re.compile(rf"(?<![\w-]){name}(?![\w-])") for name in own)]
+    return [match[0] for pattern in patterns if (match := pattern.search(text))]
+
+
+@rule
+def measurements_say_where_and_when(notebook):
+    """What was measured names its machine and the date."""
+    for index, cell in numbered(notebook, "code", "live"):
+        said = [output.get("data", {}).get("text/markdown", "") for output in cell.outputs]
+        if not any(map(CAPTION.match, said)):
+            yield f"cell {index}: live, but its output does not say on what machine it was recorded, and when"
+
+
+@rule
 def no_addresses(notebook):
     """No output shows an address in memory: it differs each time."""
     for index, _, output in outputs(notebook):
@@ -343,6 +378,16 @@ def no_widget_state(notebook):
     """No stored widgets: a page that holds them needs a network to show anything."""
     if "widgets" in notebook.metadata:
         yield "the notebook's metadata hold widget state"
+
+
+@rule
+def widgets_leave_something(notebook):
+    """Where nothing moves, a widget's picture remains and its words; a guess and a quiz are words alone."""
+    for index, cell, output in outputs(notebook):
+        data = output.get("data", {})
+        words_alone = "predict" in tags(cell) or "text/markdown" in data
+        if WIDGET_VIEW in data and not ("text/plain" in data and (words_alone or "image/png" in data)):
+            yield f"cell {index}: a widget that leaves no picture, or no words"
 
 
 # --- code holds no sentences
