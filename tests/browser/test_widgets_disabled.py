@@ -1,4 +1,4 @@
-"""JupyterLab without widgets, as where their extension is missing: pictures and words stand in their place."""
+"""JupyterLab without the widgets' extension: pictures and words stand in their place."""
 
 from importlib.util import find_spec
 
