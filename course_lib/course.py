@@ -9,10 +9,14 @@ from course_lib.labels import label
 
 @dataclass(frozen=True)
 class Chapter:
-    """notebook: the file's name without ending. chinese: the article's heading. able: what one learns."""
+    """notebook: the file's name without ending. search: its title in a search engine.
+
+    chinese: the article's heading. able: what one learns.
+    """
 
     number: int
     notebook: str
+    search: str
     title: str
     chinese: str
     able: str

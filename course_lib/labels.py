@@ -1370,7 +1370,7 @@ LABELS = {
     "ch1_part_buckets": "buckets",
     "ch1_part_backend": "backend",
     "ch1_part_optimiser": "optimiser",
-    "ch1_chapters": "chapters {first}, {second}",
+    "ch1_chapters": "{mode}: chapters {first}, {second}",
     "ch1_goes_batch": "batch",
     "ch1_goes_loss": "loss",
     "ch1_goes_gradient": "gradient",
@@ -1381,8 +1381,8 @@ LABELS = {
     "ch1_arrow": "{start} to {stop}: {what}",
     "ch1_components_title": "Six parts of one worker; one of them talks to others",
     "ch1_components_alt": "The parts of one worker as boxes joined by arrows. {listed}. Only the backend is "
-    "joined to other workers, by chunks in both directions. Colours tell the player's mode that shows a "
-    "part.",
+    "joined to other workers, by chunks in both directions. Each box names the player's mode that "
+    "shows it.",
     "ch1_node": "node {node}",
     "ch1_rank": "rank {rank}",
     "ch1_local": "local {local}",

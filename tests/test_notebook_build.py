@@ -3,7 +3,6 @@
 import json
 import platform
 import shutil
-from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -18,7 +17,9 @@ from build import (
     orphans,
     prepare,
     settled,
+    slide_type,
 )
+from nbformat.v4 import new_code_cell
 
 SOURCE = """\
 # A chapter
@@ -196,7 +197,12 @@ def test_a_solution_is_folded_and_executed(built):
 
 def test_every_cell_gets_a_slide_type_unless_the_author_gave_one(built):
     types = [cell.metadata.slideshow.slide_type for cell in read(built).cells]
-    assert types == ["slide", "notes", "subslide", "fragment", "fragment", "skip", *["fragment"] * 3]
+    assert types == ["slide", "notes", "subslide", "-", "-", "skip", "-", "-", "-"]
+
+
+@pytest.mark.parametrize(("tag", "kind"), [("reveal", "fragment"), ("check", "skip"), ("live", "-")])
+def test_only_an_answer_waits_for_a_click(tag, kind):
+    assert slide_type(new_code_cell("x", metadata={"tags": ["core", tag]})) == kind
 
 
 def test_ids_are_unique_and_stay_when_another_cell_comes(built, tmp_path):
@@ -216,14 +222,9 @@ def test_nothing_of_the_machine_is_stored(built):
     assert "JSONDecodeError" in trace and "decoder.py" not in trace
 
 
-def test_the_name_of_a_widget_comes_from_its_cell():
-    def model_id(cell, place):
-        view = {"model_id": "chance", "version_major": 2, "version_minor": 0}
-        output = nbformat.v4.new_output("display_data", {"application/vnd.jupyter.widget-view+json": view})
-        return settled(output, SimpleNamespace(id=cell), place).data.popitem()[1]["model_id"]
-
-    assert model_id("a", 0) == model_id("a", 0) != "chance"
-    assert len({model_id("a", 0), model_id("a", 1), model_id("b", 0)}) == 3
+def test_a_widget_is_stored_as_its_picture_and_text():
+    data = {"application/vnd.jupyter.widget-view+json": {"model_id": "chance"}, "text/plain": "a widget"}
+    assert settled(nbformat.v4.new_output("display_data", data)).data == {"text/plain": "a widget"}
 
 
 @pytest.mark.parametrize("name", ["7", "07", "07_tiny", "07_tiny.md", "notebooks/07_tiny.ipynb"])

@@ -61,10 +61,6 @@ def recorded():
     return new_output("display_data", {"text/markdown": text})
 
 
-def widget(*kinds):
-    return showing(new_output("display_data", dict.fromkeys([WIDGET_VIEW, *kinds], "x"), metadata=PICTURE))
-
-
 def good():
     picture = new_output("display_data", {"image/png": "/tmp/"}, metadata=PICTURE)
     return new_notebook(
@@ -117,6 +113,15 @@ def error():
     return new_output("error", ename="ValueError", evalue="no", traceback=[])
 
 
+def asking(question, source):
+    def change(notebook):
+        notebook.cells[1].source += f"\n\n**Predict.** {question}"
+        notebook.cells[2].source = source
+        tagged(2, "predict")(notebook)
+
+    return change
+
+
 BREACHES = {
     "short_cells": [
         (replaced(2, "x = 1", "x = 1\n" * 21), "22 lines"),
@@ -164,7 +169,11 @@ BREACHES = {
     "comparisons_show": [(replaced(2, "x = 1", "guess.compare(1)\nx"), "put it last")],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
-    "lecture": [(tagged(1, "core"), "lecture-core")],
+    "questions_can_be_shown": [
+        (tagged(2, "predict"), "no Markdown cell before it"),
+        (asking("How many?", "x"), "no call of predict"),
+        (asking("Which? **a** one · **b** two", 'predict("1.1", choices="abc")'), "no **c** in"),
+    ],
     "executed": [(lambda notebook: notebook.cells[2].update(execution_count=None), "cell 2")],
     "no_errors": [(showing(error()), "ValueError: no"), (showing(printed("oh", "stderr")), "oh")],
     "alt_texts": [
@@ -196,10 +205,9 @@ BREACHES = {
         (showing(printed("<object object at 0x7f01>")), "0x7f01"),
         (html("&lt;f at 0x7f01&gt;"), "0x7f01"),
     ],
-    "no_widget_state": [(lambda notebook: notebook.metadata.update(widgets={}), "widget")],
-    "widgets_leave_something": [
-        (widget("text/plain"), "no picture"),
-        (widget("image/png"), "no words"),
+    "no_widget_state": [
+        (lambda notebook: notebook.metadata.update(widgets={}), "widget state"),
+        (lambda notebook: notebook.cells[2].outputs[1].data.update({WIDGET_VIEW: {}}), "widget's view"),
     ],
     "no_sentences": [
         (replaced(2, "x = 1", "x = 'one two three four five six seven'"), "7 words"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import readme_picture
 import rules
 import yaml
 from packaging.requirements import Requirement
@@ -22,7 +23,7 @@ DEPENDENCIES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["tes
 TOP_LEVEL = set(
     """notebooks course_lib data tests environment.yml pyproject.toml constraints.txt Makefile
 README.md CONTRIBUTING.md CHANGELOG.md CITATION.cff LICENSE conftest.py
-.ci .github .gitignore .pre-commit-config.yaml""".split()
+.binder .ci .github .gitignore .pre-commit-config.yaml""".split()
 )
 # In pieces, or this file would find itself.
 MACHINE_PATHS = re.compile("|".join("/" + path for path in ("work/", "root/", "tmp/w")))
@@ -72,7 +73,7 @@ def test_data_are_listed_with_origin_and_licence():
     text = (ROOT / "data/README.md").read_text(encoding="utf-8")
     table = re.findall(r"^\| `([^`]+)` \|(.+)\|(.+)\|(.+)\|$", text, re.MULTILINE)
     there = {path.name + "/" * path.is_dir() for path in (ROOT / "data").iterdir()}
-    assert {name for name, *_ in table} == there - {"README.md"}
+    assert sorted(name for name, *_ in table) == sorted(there - {"README.md"})
     assert all(cell.strip() for row in table for cell in row)
 
 
@@ -117,6 +118,9 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("[0-9]*.yml"))
 
 
+GUIDES = ["README.md", "CONTRIBUTING.md", "notebooks/lecture/README.md"]
+
+
 def named(text):
     """What is called by `make` in a text."""
     return set(re.findall(r"\bmake ([a-z][a-z.-]*[a-z])", text))
@@ -127,13 +131,71 @@ def steps(workflow):
     return [(job, step) for job in jobs.values() for step in job["steps"]]
 
 
+def test_lab_finds_the_extension_for_alternative_texts():
+    (folder,) = re.findall(r"--LabApp\.extra_labextensions_path=(\S+)", MAKEFILE)
+    (package,) = (ROOT / folder).glob("*/package.json")
+    about = json.loads(package.read_text(encoding="utf-8"))
+    assert about["name"] == package.parent.name and about["version"] == PROJECT["version"]
+    assert (package.parent / about["jupyterlab"]["_build"]["load"]).is_file()
+    assert f"extra_labextensions_path={folder}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_each_target_is_in_the_help_and_in_the_guides():
     rules = re.findall(r"^([a-z][a-z.-]*):", MAKEFILE, re.MULTILINE)
     assert sorted(rules) == sorted([*TARGETS, "constraints-lowest.txt"])
     helped = named("\n".join(line for line in MAKEFILE.splitlines() if "@echo" in line))
     assert helped == set(rules) - {"help"}
-    guides = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")]
+    guides = [(ROOT / name).read_text(encoding="utf-8") for name in GUIDES]
     assert set(rules) <= named("\n".join(guides))
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_a_guide_leads_to_what_is_there(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= {*TARGETS, "constraints-lowest"}
+    headings = {title.lower().replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+        path, _, anchor = link.partition("#")
+        assert ((ROOT / name).parent / path).exists(), link
+        assert path or anchor in headings, link
+
+
+def test_the_readme_counts_the_hours_of_its_table():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| \[.* \| (\d+) \+ (\d+) \|", text, re.MULTILINE)
+    core = {int(chapter): int(minutes) / 60 for chapter, minutes, _ in rows}
+    everything = sum(core.values()) + sum(int(minutes) for *_, minutes in rows) / 60
+    assert len(core) == 12
+    assert (
+        f"{round(sum(core.values()))} hours; with" in text and f"skipped, {round(everything)} hours" in text
+    )
+    days = [[core[chapter] for chapter in day] for day in (range(1, 7), range(7, 13), (3, 5, 6), (7, 11, 12))]
+    assert [round(4 * sum(day)) / 4 for day in days] == [4.5, 4.5, 2.25, 2.25]
+    assert "4½ hours each" in text and "2¼ hours a day" in text
+
+
+def test_what_the_readme_quotes_is_said():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert {"This Python has no venv module", "The course needs Python 3.11 or newer"} <= {
+        said for said in re.findall(r'^\| "([^"]+)"', text, re.MULTILINE) if said in MAKEFILE
+    }
+
+
+def test_the_readme_has_its_picture():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((alt, path),) = re.findall(r"!\[(.+)\]\((.+\.png)\)", text)
+    assert len(alt) > 80 and (ROOT / path).stat().st_size < 200_000
+    assert ROOT / path == readme_picture.FILE
+
+
+def test_binder_takes_a_python_of_the_course():
+    runtime = (ROOT / ".binder/runtime.txt").read_text().strip()
+    assert SpecifierSet(PROJECT["requires-python"]).contains(runtime.removeprefix("python-") + ".0")
+
+
+def test_live_slides_are_pinned():
+    lines = (ROOT / "notebooks/lecture/requirements-live-slides.txt").read_text().splitlines()
+    assert all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in lines if not line.startswith("#"))
 
 
 def test_ci_covers_the_pythons_that_are_promised():

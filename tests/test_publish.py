@@ -1,13 +1,17 @@
 """The offline site and the slides: nothing comes from elsewhere, links lead somewhere, pictures speak."""
 
 import re
+from collections import Counter
 from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import publish
 import pytest
-from build import WIDGET_VIEW
+from build import code_cells
+from lecture import tagged, two_hours
+from nbformat.v4 import new_code_cell, new_output
+from rendering import MarkdownWithMath, Renderer
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
@@ -95,6 +99,13 @@ def test_pages_say_what_they_are(pages):
         assert page.html["viewport"] and 40 <= len(page.html["description"]) <= 200, page.path.name
 
 
+def test_a_search_engine_shows_what_a_chapter_is_about():
+    titles = publish.titles()
+    for name in publish.built():
+        about, _, course = titles[name]["title"].partition(" — ")
+        assert 40 <= len(about) <= 65 and course == publish.COURSE, name
+
+
 def test_titles_differ(folder):
     for kind in ("site", "slides"):
         texts = [path.read_text(encoding="utf-8") for path in (folder / kind).glob("*.html")]
@@ -115,8 +126,7 @@ def test_solutions_are_folded_and_stubs_are_not(folder):
 
 
 def markdown(source):
-    renderer = publish.Renderer({"a": "a.html"}, "#")
-    return publish.MarkdownWithMath(renderer=renderer).render(source)
+    return MarkdownWithMath(renderer=Renderer({"a": "a.html"}, "#", Counter())).render(source)
 
 
 def test_links_lead_to_the_pages():
@@ -126,6 +136,10 @@ def test_links_lead_to_the_pages():
     assert 'href="a.html#A-b"' in markdown("[x](a.ipynb#A-b)")
     assert "<a" not in markdown("[x](b.ipynb)") and ">x<" in markdown("[x](b.ipynb)")
     assert 'href="https://a.org/a.ipynb"' in markdown("[x](https://a.org/a.ipynb)")
+
+
+def test_a_repeated_heading_has_an_id_of_its_own():
+    assert re.findall('id="(.+?)"', markdown("## A b\n\n## C\n\n## A b")) == ["A-b", "C", "A-b-2"]
 
 
 def test_formulas_are_marked():
@@ -145,11 +159,38 @@ def test_notes_are_kept_for_the_speaker(tmp_path):
     assert "--font: 1.5" in text
 
 
-def test_the_two_hours_hold_only_what_is_tagged():
+def test_the_two_hours_are_a_plan_and_what_is_tagged():
     notebooks = publish.built()
-    path = publish.two_hours(notebooks)
-    tagged = [c for n in notebooks.values() for c in n.cells if publish.LECTURE in c.metadata.get("tags", [])]
-    assert len(path.cells) == len(tagged) + len(notebooks)
+    plan, *path = two_hours(notebooks).cells
+    assert [cell.id for cell in path] == [cell.id for each in notebooks.values() for cell in tagged(each)]
+    titles = [each.cells[0].source.splitlines()[0][2:] for each in notebooks.values() if tagged(each)]
+    assert [title for title in titles if title not in plan.source] == [] and len(titles) > 5
+
+
+def test_every_measurement_that_a_deck_shows_has_its_recording(folder):
+    notebooks = publish.built()
+    for name, notebook in {**notebooks, publish.LECTURE: two_hours(notebooks)}.items():
+        live = code_cells(notebook, "live")
+        for cell in live:
+            *recorded, caption = cell.outputs
+            assert recorded and caption.data["text/markdown"].startswith("*Recorded on ")
+        text = (folder / "slides" / f"{name}.slides.html").read_text(encoding="utf-8")
+        assert text.count("<em>Recorded on ") == len(live)
+
+
+def test_an_id_is_on_one_element(pages):
+    for page in pages:
+        assert [name for name, count in Counter(page.ids).items() if count > 1] == [], page.path.name
+
+
+def test_a_question_is_shown_with_its_choices(folder):
+    for name, notebook in publish.built().items():
+        asked = [cell.metadata.question for cell in notebook.cells if "question" in cell.metadata]
+        for path in (folder / "site" / f"{name}.html", folder / "slides" / f"{name}.slides.html"):
+            cards = re.findall(r'<div class="question">(.*?)</div>', path.read_text("utf-8"), re.DOTALL)
+            assert [card.count("<li>") for card in cards] == [len(each.choices) for each in asked]
+            assert all(each.key in card for each, card in zip(asked, cards, strict=True))
+            assert "You made no guess" not in path.read_text("utf-8")
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
@@ -166,20 +207,36 @@ def test_letters_of_no_size_are_refused(font, capsys):
     assert font in capsys.readouterr().err
 
 
+def test_a_question_moves_to_its_cell_and_nobody_is_not_mentioned():
+    told = publish.new_markdown_cell(
+        "Four ranks.\n\n**Predict.** Which? **a** one · **b** two.\nCommit to a letter."
+    )
+    asked = new_code_cell('g = predict("1.1", choices="ab")\ng', metadata={"tags": ["predict"]})
+    answer = new_output("execute_result", {"text/plain": "You made no guess. The answer is b."})
+    compared = new_code_cell('g.compare("b")', outputs=[answer])
+    cells = publish.with_questions([told, asked, compared])
+    assert cells[0].source == "Four ranks."
+    question = {"key": "1.1", "text": "**Predict.** Which?", "choices": {"a": "one", "b": "two"}, "unit": ""}
+    assert cells[1].metadata.question == question
+    assert cells[2].outputs[0].data["text/plain"] == "The answer is b."
+
+
+WIDGETS = "amdahl planner ring_player ring_time step_player sync_async timeline_player".split()
+WIDGET = re.compile(rf"(?<![\w.])({'|'.join(WIDGETS)})\(")
+
+
 def test_what_a_widget_shows_stays(folder):  # C27
-    """Of each widget its still picture with its words; where it has none, the words."""
+    """Its picture and its words are stored, and the site shows them."""
     stills = 0
     for name, notebook in publish.built().items():
         path = folder / "site" / f"{name}.html"
         text, alts = path.read_text(encoding="utf-8"), Page(path).alts
-        seen = unescape(re.sub(r"<[^>]+>", "", text))
-        assert "widget-view" not in text
-        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-        for output in [each for each in outputs if WIDGET_VIEW in each.get("data", {})]:
-            if "image/png" in output.data:
-                assert output.data["image/png"].strip() in text
-                assert output.metadata["image/png"]["alt"] in alts
-                stills += 1
-            else:
-                assert any(line in seen for line in output.data["text/plain"].split("\n")[:2])
+        for cell in code_cells(notebook):
+            if not WIDGET.search(cell.source) or ".compare(" in cell.source:
+                continue
+            (output,) = [each for each in cell.outputs if "image/png" in each.get("data", {})]
+            alt = output.metadata["image/png"]["alt"]
+            assert alt in alts and alt in output.data["text/plain"]
+            assert output.data["image/png"].strip() in text
+            stills += 1
     assert stills >= 12

@@ -3,8 +3,11 @@
 import publish
 import pytest
 import speaker_notes
+from lecture import LECTURE, two_hours
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from speaker_notes import NotesError, heading_of, read, with_notes
+
+from course_lib.quiz import load_questions
 
 CELLS = [
     new_markdown_cell("# T"),
@@ -62,3 +65,16 @@ def test_every_section_of_a_chapter_has_notes(name):
     notebook, (_, sections) = publish.stored(name), read(name)
     assert len(with_notes(notebook.cells, name)) >= len(notebook.cells) + len(sections)
     assert set(shown(notebook)) <= {section.heading for section in sections}
+
+
+def test_the_two_hours_are_spoken_to_the_minute():
+    headings = filter(None, map(heading_of, two_hours(publish.built()).cells))
+    _, sections = read(LECTURE)
+    assert list(headings) == [section.heading for section in sections]
+    assert sections[-1].stop == 120
+
+
+def test_the_lecturer_has_the_right_answers():
+    _, sections = read(LECTURE)
+    answers = [f"{each.id} {''.join(sorted(each.right))}" for each in load_questions()[:10]]
+    assert " · ".join(answers) in sections[-1].text

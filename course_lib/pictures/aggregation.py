@@ -7,16 +7,16 @@ import numpy as np
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, THEORY, rank_colour, styled
+from course_lib.pictures.style import THEORY, bar_look, ink, ink_over, rank_colour, styled
 from course_lib.pictures.traffic import bytes_between
 from course_lib.pictures.wording import SIZES, TIMES, bytes_text, seconds_text, unit_of
 
-STEP_COLOURS = {
-    "forward": "#56B4E9",
-    "backward": PHASE_COLOURS["compute"],
-    "wait": PHASE_COLOURS["wait"],
-    "aggregate": PHASE_COLOURS["collective"],
-    "update": PHASE_COLOURS["recv"],
+STEP_PARTS = {  # each with the phase whose look it has
+    "forward": "forward",
+    "backward": "backward",
+    "wait": "wait",
+    "aggregate": "collective",
+    "update": "update",
 }
 _OF_KIND = {"wait": "wait", "collective": "aggregate"}
 
@@ -33,7 +33,7 @@ def phases(run):
     factor, unit = unit_of(seconds, TIMES)
     with styled():
         figure, axes = new_figure(height=1.4 + 0.36 * ranks)
-        for name, colour in STEP_COLOURS.items():
+        for name, phase in STEP_PARTS.items():
             shown = [part for part in parts if part[1] == name]
             if shown:
                 lanes, _, starts, stops = zip(*shown, strict=True)
@@ -42,11 +42,9 @@ def phases(run):
                     np.subtract(stops, starts) / factor,
                     left=(np.array(starts) - origin) / factor,
                     height=0.72,
-                    color=colour,
-                    edgecolor="white" if name != "wait" else "#888888",
                     linewidth=0.4,
-                    hatch="////" if name == "wait" else None,
                     label=label(f"ch4_{name}"),
+                    **bar_look(phase),
                 )
         axes.set_yticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
         axes.set(
@@ -56,7 +54,7 @@ def phases(run):
         )
         axes.grid(visible=False, axis="y")
         total = {
-            name: sum(stop - start for _, part, start, stop in parts if part == name) for name in STEP_COLOURS
+            name: sum(stop - start for _, part, start, stop in parts if part == name) for name in STEP_PARTS
         }
         wait = total["wait"] / (ranks * seconds)
         axes.set_title(label("ch4_phases_title", wait=wait, world=label(run.world)))
@@ -192,7 +190,8 @@ def _around(axes, sent, places):
 def _ranks(axes, places):
     for rank, (x, y) in enumerate(places):
         axes.plot(x, y, "o", markersize=18, color=rank_colour(rank), label=label("rank", rank=rank))
-        axes.text(x, y, str(rank), ha="center", va="center", color="white", weight="bold", size=10)
+        number = {"color": ink(rank_colour(rank)), "weight": "bold", "size": 10}
+        axes.text(x, y, str(rank), ha="center", va="center", **number)
     low, high = np.min(places, axis=0), np.max(places, axis=0)
     (left, bottom), (right, top) = low - 0.22 * (high - low), high + 0.22 * (high - low)
     axes.set(xlim=(left, right), ylim=(bottom, top))
@@ -253,10 +252,10 @@ def orders(sums, exact):
     table = np.array([[values.index(float(value)) for value in row] for row in sums.values()])
     with styled():
         figure, axes = new_figure(height=1.3 + 0.42 * len(sums))
-        axes.imshow(table, cmap="cividis", vmin=0, vmax=max(1, len(values) - 1), aspect="auto")
+        image = axes.imshow(table, cmap="cividis", vmin=0, vmax=max(1, len(values) - 1), aspect="auto")
         for (row, place), which in np.ndenumerate(table):
-            colour = "white" if which < 0.6 * (len(values) - 1) else "black"
-            axes.text(place, row, f"{values[which]:g}", ha="center", va="center", color=colour)
+            style = {"ha": "center", "va": "center", "color": ink_over(image, which)}
+            axes.text(place, row, f"{values[which]:g}", **style)
         axes.set_xticks(range(table.shape[1]))
         axes.set_yticks(range(len(sums)), list(sums))
         axes.set(xlabel=label("ch4_place"))

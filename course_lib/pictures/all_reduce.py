@@ -4,7 +4,7 @@ import numpy as np
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import THEORY, rank_colour, styled
+from course_lib.pictures.style import THEORY, ink_over, rank_colour, styled
 from course_lib.pictures.wording import bytes_text, seconds_text
 
 MARKS = "osD^vP"
@@ -58,10 +58,9 @@ def ring_rounds(ranks=4):
 
 
 def _panel(axes, state, received, ranks):
-    axes.imshow(state, cmap="cividis_r", vmin=0, vmax=ranks)
+    image = axes.imshow(state, cmap="cividis_r", vmin=0, vmax=ranks)
     for (rank, chunk), parts in np.ndenumerate(state):
-        colour = "white" if parts > 0.55 * ranks else "black"
-        axes.text(chunk, rank, parts, ha="center", va="center", color=colour)
+        axes.text(chunk, rank, parts, ha="center", va="center", color=ink_over(image, parts))
     for rank, chunk in received:
         xs, ys = np.array([-1, 1, 1, -1, -1]) * 0.44 + chunk, np.array([-1, -1, 1, 1, -1]) * 0.44 + rank
         axes.plot(xs, ys, color="#D55E00", linewidth=2.4)
@@ -105,13 +104,14 @@ def ring_scaling(ranks, curves, points):
     with styled():
         figure, axes = new_figure()
         for number, (nbytes, values) in enumerate(curves.items()):
-            axes.plot(ranks, values, color=rank_colour(number), label=bytes_text(nbytes))
+            style = {"color": rank_colour(number), "linestyle": LINES[number % len(LINES)]}
+            axes.plot(ranks, values, label=bytes_text(nbytes), **style)
         for number, nbytes in enumerate(curves):
             if nbytes in points:
                 axes.plot(
                     *points[nbytes], MARKS[number], color=rank_colour(number), label="_" + label("simulated")
                 )
-        axes.axhline(1, color=THEORY, linestyle="--", label=label("ch5_limit"))
+        axes.axhline(1, color=THEORY, linewidth=1, label=label("ch5_limit"))
         axes.set(xscale="log", yscale="log", xlabel=label("ch5_workers_axis"), ylabel=label("ch5_in_units"))
         _plain_ticks(axes.xaxis, [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024])
         _plain_ticks(axes.yaxis, [0.5, 1, 4, 16, 64, 256, 1024])

@@ -2,15 +2,11 @@
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, styled
+from course_lib.pictures.style import bar_look, styled
 from course_lib.pictures.wording import TIMES, seconds_text, unit_of
 
-PARTS = {  # of a step: colour, hatch
-    "work": (PHASE_COLOURS["compute"], None),
-    "others": (PHASE_COLOURS["wait"], "////"),
-    "chunks": (PHASE_COLOURS["collective"], None),
-    "update": ("#222222", None),
-}
+# The parts of a step, each with the phase whose look it has.
+PARTS = {"work": "compute", "others": "wait", "chunks": "collective", "update": "update"}
 
 
 def parts_of_step(story, step=0):
@@ -104,17 +100,15 @@ def step_shares(stories):
 def _bars(axes, rows, factor):
     """A row of bars for each dict of parts, one after another."""
     left = [0.0] * len(rows)
-    for key, (colour, hatch) in PARTS.items():
+    for key, phase in PARTS.items():
         widths = [row[key] / factor for row in rows]
         axes.barh(
             range(len(rows)),
             widths,
             height=0.62,
             left=left,
-            color=colour,
-            hatch=hatch,
-            edgecolor="white" if hatch is None else "#777777",
             linewidth=0.5,
             label=label(f"ch1_part_{key}"),
+            **bar_look(phase),
         )
         left = [place + width for place, width in zip(left, widths, strict=True)]

@@ -6,19 +6,13 @@ from course_lib.digits import load_digits
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
 from course_lib.pictures.puzzle import draw_piece, draw_replica, draw_student, place_on_desk
-from course_lib.pictures.style import PHASE_COLOURS, rank_colour, styled
+from course_lib.pictures.style import PHASE_COLOURS, QUIET, bar_look, rank_colour, styled
 from course_lib.pictures.wording import TIMES, bytes_text, number_text, seconds_text, unit_of
 from course_lib.step_story.state import state
 
 WIDE, HIGH, PILES = 1.45, 1.0, 0.36  # of the ring of desks; how far the piles are from its middle
 SEAT = {"left": 0.5, "right": 0.5, "top": 0.46, "bottom": 0.32}  # what a desk takes around its place
-LOOKS = {  # of a phase: colour, hatch
-    "load": ("#EFBF55", None),
-    "forward": ("#99C7E0", None),
-    "backward": (PHASE_COLOURS["compute"], None),
-    "wait": (PHASE_COLOURS["wait"], "////"),
-    "update": ("#222222", None),
-}
+PHASES = ("load", "forward", "backward", "wait", "update")
 
 
 def class_at_work(story):
@@ -119,7 +113,7 @@ def _class(axes, story, now):
     ranks, images = story.setting.ranks, load_digits()[0].images
     busy = {story.chunks[number].source for number, _ in now.flying}
     for rank in range(ranks):
-        colour, width = ("#222222", 2.4) if rank in busy else ("#CCCCCC", 1.6)
+        colour, width = ("#222222", 2.4) if rank in busy else (QUIET, 1.2)
         path = Path([_on_link(rank, ranks, step / 24) for step in range(25)])
         look = {"color": colour, "linewidth": width, "mutation_scale": 11, "zorder": 1}
         axes.add_artist(FancyArrowPatch(path=path, arrowstyle="-|>", **look))
@@ -187,36 +181,33 @@ def _node(axes, story, worker):
     """The worker's first step above its buckets' all-reduces; dashed: when the last gradient was ready."""
     phases = [phase for phase in story.diaries[worker].phases if phase.step == 0]
     factor, unit = unit_of(phases[-1].stop, TIMES)
-    for kind, (colour, hatch) in LOOKS.items():
+    for kind in PHASES:
         mine = [phase for phase in phases if phase.kind == kind]
         axes.barh(
             [0] * len(mine),
             [(phase.stop - phase.start) / factor for phase in mine],
             height=0.62,
             left=[phase.start / factor for phase in mine],
-            color=colour,
-            hatch=hatch,
-            edgecolor="white" if hatch is None else "#777777",
             linewidth=0.5,
             label=label(f"step_player_phase_{kind}"),
+            **bar_look(kind),
         )
     ready, reduced = story.diaries[worker].ready[0], story.reduced[worker][0]
     starts = [max(ready[bucket], reduced[bucket - 1] if bucket else 0.0) for bucket in range(len(ready))]
     all_ready = [max(diary.ready[0][bucket] for diary in story.diaries) for bucket in range(len(ready))]
     whole = [max(start, there) for start, there in zip(starts, all_ready, strict=True)]
-    for lefts, rights, key, look in (
-        (starts, whole, "step_player_lacking", {"color": LOOKS["wait"][0], "hatch": LOOKS["wait"][1]}),
-        (whole, reduced, "step_player_ringing", {"color": PHASE_COLOURS["collective"]}),
+    for lefts, rights, key, phase in (
+        (starts, whole, "step_player_lacking", "wait"),
+        (whole, reduced, "step_player_ringing", "collective"),
     ):
         axes.barh(
             [1, 2, 3],
             [(right - left) / factor for left, right in zip(lefts, rights, strict=True)],
             height=0.5,
             left=[left / factor for left in lefts],
-            edgecolor="#777777",
             linewidth=0.5,
             label=label(key),
-            **look,
+            **bar_look(phase),
         )
     gate = {"color": "#222222", "linestyle": "--", "linewidth": 1.3}
     axes.axvline(story.gates[0][0] / factor, label=label("step_player_gate"), **gate)
@@ -238,18 +229,16 @@ def _node(axes, story, worker):
 def _lanes(axes, story):
     """The whole run, a lane for each rank; dashed: when the last gradient of a step was ready."""
     factor, unit = unit_of(story.run.seconds, TIMES)
-    for kind, (colour, hatch) in LOOKS.items():
+    for kind in PHASES:
         mine = [(rank, p) for rank, diary in enumerate(story.diaries) for p in diary.phases if p.kind == kind]
         axes.barh(
             [rank for rank, _ in mine],
             [(phase.stop - phase.start) / factor for _, phase in mine],
             height=0.8,
             left=[phase.start / factor for _, phase in mine],
-            color=colour,
-            hatch=hatch,
-            edgecolor="white" if hatch is None else "#777777",
             linewidth=0.3,
             label=label(f"step_player_phase_{kind}"),
+            **bar_look(kind),
         )
     for time, _ in story.gates:
         axes.axvline(time / factor, color="#222222", linestyle="--", linewidth=1.2, label="_gate")
@@ -266,7 +255,12 @@ def _terminal(axes, story, now):
     """The loss so far, with every rank's replica above it."""
     steps, ranks = range(len(now.losses)), story.setting.ranks
     axes.plot(
-        steps, now.losses, "o-", color="#0072B2", markerfacecolor="white", label=label("class_at_work_loss")
+        steps,
+        now.losses,
+        "o-",
+        color=PHASE_COLOURS["compute"],
+        markerfacecolor="white",
+        label=label("class_at_work_loss"),
     )
     low, high = min(now.losses), max(now.losses)
     axes.set(
@@ -284,9 +278,7 @@ def _terminal(axes, story, now):
             (0.04 + rank * size, 1 - 0.86 * min(size, 0.23) * 1.45, 0.86 * size, 0.86 * min(size, 0.23) * 1.4)
         )
         draw_replica(board, 0, 0, 1, now.fingerprints[rank])
-        board.text(
-            0.5, -0.1, str(rank), ha="center", va="top", fontsize=9, weight="bold", color=rank_colour(rank)
-        )
+        board.text(0.5, -0.1, str(rank), ha="center", va="top", fontsize=9, weight="bold")
         board.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         board.axis("off")
     axes.set_ylim(low - 0.1 * (high - low), high + 0.9 * (high - low))

@@ -6,13 +6,17 @@ import numpy as np
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import RANK_COLOURS, styled
+from course_lib.pictures.style import QUIET, RANK_COLOURS, styled
 
 WORKERS = LAYERS = 4
 WAYS = ("data", "zero", "tensor", "pipeline")
 BAR, GAP = 0.2, 0.03  # width of one of the three bars that stand for a layer on a worker
 HEIGHT = 0.72
-PARTS = {"parameters": RANK_COLOURS[0], "gradients": RANK_COLOURS[1], "optimizer": RANK_COLOURS[2]}
+PARTS = {  # colour, hatch
+    "parameters": (RANK_COLOURS[0], ""),
+    "gradients": (RANK_COLOURS[1], "...."),
+    "optimizer": (RANK_COLOURS[2], "/////"),
+}
 
 
 @dataclass(frozen=True)
@@ -84,11 +88,11 @@ def _in_words(way):
 
 
 def _draw(axes, way, once):
-    for place, (part, colour) in enumerate(PARTS.items()):
+    for place, (part, (colour, hatch)) in enumerate(PARTS.items()):
         places = [(worker, layer) for worker in range(WORKERS) for layer in range(LAYERS)]
         lefts = [worker + (place - 1) * (BAR + GAP) - BAR / 2 for worker, _ in places]
         tops = [layer - HEIGHT / 2 for _, layer in places]
-        empty = {"color": "none", "edgecolor": "#AAAAAA", "linewidth": 0.6, "label": f"_{part}"}
+        empty = {"color": "none", "edgecolor": QUIET, "linewidth": 0.6, "label": f"_{part}"}
         axes.bar(lefts, [HEIGHT] * len(places), BAR, bottom=tops, align="edge", **empty)
         x, y, widths, heights = np.transpose([filled(way, *each, part) for each in places])
         name = once + label(f"ch8_part_{part}")
@@ -99,6 +103,9 @@ def _draw(axes, way, once):
             tops + HEIGHT * y,
             align="edge",
             color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0,
             label=name,
         )
     axes.set(xlim=(-0.6, WORKERS - 0.4), ylim=(LAYERS - 0.4, -0.6))

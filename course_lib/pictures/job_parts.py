@@ -27,7 +27,7 @@ WIDE, HIGH, APART, DEEP = 2.3, 1.05, 3.3, 2.0
 
 def component_map():
     """The six parts of one worker and what goes from one to the next; other workers hang on the backend."""
-    from matplotlib.patches import FancyBboxPatch, Patch
+    from matplotlib.patches import FancyBboxPatch
 
     with styled():
         figure, axes = new_figure(height=4.3)
@@ -44,7 +44,8 @@ def component_map():
             )
             axes.add_artist(box)
             axes.text(x, y + 0.18, label(f"ch1_part_{name}"), ha="center", va="center", weight="bold")
-            found = label("ch1_chapters", first=chapters[0], second=chapters[1])
+            seen = label(f"step_player_{mode}")
+            found = label("ch1_chapters", mode=seen, first=chapters[0], second=chapters[1])
             axes.text(x, y - 0.24, found, ha="center", va="center", fontsize=9)
         for start, stop, what in ARROWS:
             _arrow(
@@ -53,14 +54,9 @@ def component_map():
         x, y = _centre(COMPONENTS["backend"][0])
         _line(axes, (x, y - HIGH / 2), (x, y - HIGH / 2 - 0.75), "<->")
         axes.text(x + 0.15, y - HIGH / 2 - 0.42, label("ch1_goes_others"), va="center", fontsize=9)
-        axes.set(xlim=(-1.35, 2 * APART + 1.35), ylim=(-DEEP - 1.5, 0.75), aspect="equal")
+        axes.set(xlim=(-1.35, 2 * APART + 1.35), ylim=(-DEEP - 1.4, 0.75), aspect="equal")
         axes.axis("off")
         axes.set_title(label("ch1_components_title"))
-        patches = [
-            Patch(facecolor=colour, edgecolor="#444444", label=label(f"step_player_{mode}"))
-            for mode, colour in MODE_COLOURS.items()
-        ]
-        figure.legend(handles=patches, loc="outside lower center", ncols=4, fontsize=9)
         listed = "; ".join(
             label(
                 "ch1_arrow",

@@ -5,7 +5,7 @@ import math
 from course_lib.labels import label
 from course_lib.overlap import share_hidden
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, THEORY, rank_colour, styled
+from course_lib.pictures.style import PHASE_COLOURS, THEORY, bar_look, rank_colour, styled
 from course_lib.pictures.wording import TIMES, bytes_text, unit_of
 
 HEIGHT = 0.72  # of a lane
@@ -74,17 +74,17 @@ def _draw_flights(axes, lane, buckets, factor, once, narrow):
 
 def _bars(axes, kind, bars, height, factor, once):
     lanes, starts, stops = zip(*bars, strict=True)
-    waits = kind == "wait"
+    look = bar_look(kind)
+    if kind == "collective":
+        look["hatch"] = None  # it has a lane of its own, and a number
     axes.barh(
         lanes,
         [(stop - start) / factor for start, stop in zip(starts, stops, strict=True)],
         left=[start / factor for start in starts],
         height=height,
-        color=PHASE_COLOURS[kind],
-        edgecolor="#888888" if waits else "white",
         linewidth=0.4,
-        hatch="////" if waits else None,
         label=once + label(f"overlap_{kind}"),
+        **look,
     )
 
 

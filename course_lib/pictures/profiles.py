@@ -3,16 +3,16 @@
 from course_lib.labels import label
 from course_lib.pictures.overlap import sub_rows
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, RANK_COLOURS, styled
+from course_lib.pictures.style import bar_look, styled
 from course_lib.pictures.wording import number_text
 from course_lib.training.loading import REDUCE
 
-COLOURS = {
-    "load": PHASE_COLOURS["wait"],
-    "forward": RANK_COLOURS[4],
-    "backward": PHASE_COLOURS["compute"],
-    "update": RANK_COLOURS[2],
-    REDUCE: PHASE_COLOURS["collective"],
+LOOKS = {  # each with the phase whose look it has
+    "load": "wait",
+    "forward": "forward",
+    "backward": "backward",
+    "update": "update",
+    REDUCE: "collective",
 }
 HEIGHT = 0.72
 MS = 1e-3
@@ -56,7 +56,7 @@ def _readers(profile):
 
 
 def _draw(axes, profile, once):
-    for kind, colour in COLOURS.items():
+    for kind, phase in LOOKS.items():
         phases = [phase for phase in profile.phases if phase.kind == kind]
         rows = sub_rows(phases)
         height = HEIGHT / (1 + max(rows, default=0))
@@ -66,11 +66,9 @@ def _draw(axes, profile, once):
             [phase.seconds / MS for phase in phases],
             left=[phase.start / MS for phase in phases],
             height=height,
-            color=colour,
-            edgecolor="#888888" if kind == "load" else "white",
             linewidth=0.4,
-            hatch="////" if kind == "load" else None,
             label=once + label(f"ch8_phase_{kind}"),
+            **bar_look(phase),
         )
     axes.set_yticks([0, 1], [label("ch8_lane_rank"), label("overlap_reduce_lane")])
     axes.grid(visible=False, axis="y")

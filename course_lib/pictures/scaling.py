@@ -5,10 +5,11 @@ import numpy as np
 from course_lib import laws
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import THEORY, rank_colour, styled
+from course_lib.pictures.style import QUIET, THEORY, rank_colour, styled
 
 LINES = ("-", "--", "-.", ":")
 MARKS = "osD^v"
+HATCHES = ("", "..", "///", "\\\\\\", "xx")
 
 
 def replica_memory(bytes_each, parameters, workers, capacity):
@@ -22,10 +23,9 @@ def replica_memory(bytes_each, parameters, workers, capacity):
         figure, axes = new_figure(height=4.6)
         for number, (part, size) in enumerate(bytes_each.items()):
             height = np.full(len(workers), size * parameters / 1e9)
+            style = {"color": rank_colour(number), "hatch": HATCHES[number % 5], "edgecolor": "white"}
             named = label("ch2_part", part=part, each=size)
-            axes.bar(
-                names, height, 0.6, bottom=bottom, color=rank_colour(number), edgecolor="white", label=named
-            )
+            axes.bar(names, height, 0.6, bottom=bottom, label=named, **style)
             bottom = bottom + height
         one = label("ch2_capacity", size=capacity / 1e9)
         axes.axhline(capacity / 1e9, color=THEORY, linestyle="--", label=one)
@@ -55,7 +55,7 @@ def amdahl_curves(shares, most=4096):
             limit, enough = laws.amdahl_limit(p), laws.amdahl_workers(p)
             colour, named = rank_colour(number), label("ch2_share", p=p, limit=limit)
             axes.plot(n, laws.amdahl_speedup(p, n), LINES[number % 4], color=colour, label=named)
-            axes.axhline(limit, color=colour, linewidth=0.8, alpha=0.7, label="_" + named)
+            axes.axhline(limit, color=colour, linewidth=0.8, label="_" + named)
             axes.plot([enough], [laws.amdahl_speedup(p, enough)], MARKS[number % 5], color=colour, label="_")
             axes.annotate(
                 label("ch2_nine_tenths", n=enough),
@@ -63,7 +63,6 @@ def amdahl_curves(shares, most=4096):
                 (4, -14),
                 textcoords="offset points",
                 size=9,
-                color=colour,
             )
         axes.set(xscale="log", yscale="log", xlabel=label("ch2_workers"), ylabel=label("ch2_speedup"))
         axes.set(ylim=(0.9, 2.2 * laws.amdahl_limit(max(shares))))
@@ -165,7 +164,7 @@ def slowest_of(simulated, most=256):
 
 def _ideal(axes, n):
     """The line of a speed-up of n by n workers."""
-    axes.plot(n, n, color="#999999", linewidth=1, label=label("ch2_ideal"))
+    axes.plot(n, n, color=QUIET, linewidth=1, linestyle=(0, (1, 3)), label=label("ch2_ideal"))
 
 
 def _points(axes, points, number, text=None, mark="o"):

@@ -4,10 +4,12 @@ import math
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, styled
+from course_lib.pictures.style import PHASE_COLOURS, bar_look, styled
 from course_lib.pictures.wording import TIMES, seconds_text, unit_of
 
 ARROWS = 64  # with more messages than this, lines between lanes would hide the lanes
+PLACES = {"send": (0, 0.5), "recv": (0.5, 0.5)}  # where in its lane a kind lies, as in the timeline player
+HEIGHT = 0.72
 
 
 def timeline(run):
@@ -57,14 +59,13 @@ def _join(axes, messages, factor):
 
 
 def _draw(axes, kind, spans, factor):
+    top, share = PLACES.get(kind, (0, 1))
     axes.barh(
-        [span.rank for span in spans],
+        [span.rank + HEIGHT * (top + share / 2 - 0.5) for span in spans],
         [(span.stop - span.start) / factor for span in spans],
         left=[span.start / factor for span in spans],
-        height=0.72,
-        color=PHASE_COLOURS[kind],
-        edgecolor="white" if kind != "wait" else "#888888",  # hatching tells waiting apart without colour
+        height=HEIGHT * share,
         linewidth=0.4,
-        hatch="////" if kind == "wait" else None,
         label=label(kind),
+        **bar_look(kind),
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import rank_colour, styled
+from course_lib.pictures.style import ink, ink_over, rank_colour, styled
 from course_lib.pictures.wording import bytes_text, seconds_text
 
 NUMBERED = 8  # up to so many ranks each cell of the matrix shows its number
@@ -23,9 +23,8 @@ def traffic_matrix(run):
         figure.colorbar(image, label=label("bytes"), format=lambda nbytes, _: bytes_text(nbytes))
         for (source, target), nbytes in np.ndenumerate(sent):
             if nbytes and ranks <= NUMBERED:
-                dark = nbytes < 0.6 * sent.max()
-                colour = "white" if dark else "black"
-                axes.text(target, source, bytes_text(nbytes), ha="center", va="center", color=colour, size=9)
+                style = {"ha": "center", "va": "center", "size": 9, "color": ink_over(image, nbytes)}
+                axes.text(target, source, bytes_text(nbytes), **style)
         axes.set_xticks(range(ranks))
         axes.set_yticks(range(ranks))
         axes.set(xlabel=label("target"), ylabel=label("source"))
@@ -54,10 +53,9 @@ def ring_diagram(run):
         for source, target in talked:
             _arrow(axes, places[source], places[target], sent[source, target], sent.max(), ranks)
         for rank, (x, y) in enumerate(places):
-            axes.plot(
-                x, y, "o", markersize=24 if ranks <= 8 else 17, color=rank_colour(rank), label=f"rank {rank}"
-            )
-            axes.text(x, y, str(rank), ha="center", va="center", color="white", weight="bold")
+            colour, size = rank_colour(rank), 24 if ranks <= 8 else 17
+            axes.plot(x, y, "o", markersize=size, color=colour, label=f"rank {rank}")
+            axes.text(x, y, str(rank), ha="center", va="center", color=ink(colour), weight="bold")
         axes.set(xlim=(-1.45, 1.45), ylim=(-1.35, 1.35), aspect="equal")
         axes.axis("off")
         partners = sorted({sum(source == rank for source, _ in talked) for rank in range(ranks)})

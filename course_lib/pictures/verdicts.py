@@ -25,7 +25,7 @@ def averaged_every(same, own):
             axes.plot(beside, marks, "os"[number], color=colour, markersize=8, label=label(key))
             alone = [[100 * each.own for each in found[period]] for period in periods]
             name = label(f"{key}_alone")
-            for line in axes.plot(beside, alone, "_", color=colour, markersize=18, alpha=0.8):
+            for line in axes.plot(beside, alone, "_", color=colour, markersize=18):
                 line.set_label(name)
                 name = "_" + name
         names = [str(period) for period in periods[:-1]]
@@ -54,7 +54,8 @@ def port_bytes(runs):
         figure, axes = new_figure()
         for number, (name, nbytes) in enumerate(through.items()):
             places = [rank + 0.4 * number - 0.2 for rank in range(ranks)]
-            axes.bar(places, nbytes / 1e3, 0.38, color=rank_colour(number), label=label(f"ch11_{name}"))
+            style = {"color": rank_colour(number), "hatch": ("", "//")[number], "edgecolor": "white"}
+            axes.bar(places, nbytes / 1e3, 0.38, label=label(f"ch11_{name}"), **style)
         axes.set_xticks(range(ranks), [label("rank", rank=rank) for rank in range(ranks)])
         axes.set(ylabel=label("ch11_port_axis"))
         axes.legend()

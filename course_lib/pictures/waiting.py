@@ -4,7 +4,7 @@ import numpy as np
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, rank_colour, styled
+from course_lib.pictures.style import bar_look, rank_colour, styled
 
 MARKS, LINES = "osD^", ("-", "--", "-.", ":")
 
@@ -65,11 +65,9 @@ def _lanes(axes, run, until):
             [min(span.stop, until) - span.start for span in spans],
             left=[span.start for span in spans],
             height=0.72,
-            color=PHASE_COLOURS[kind],
-            edgecolor="white" if kind == "compute" else "#888888",
             linewidth=0.8 if kind == "compute" else 0.4,
-            hatch="////" if kind == "wait" else None,
             label=label(kind),
+            **bar_look(kind),
         )
     history = run.values[0]
     landed = history.seconds <= until
@@ -97,7 +95,8 @@ def staleness_shares(simulated, real):
         figure, axes = new_figure()
         for number, (name, late) in enumerate(simulated.items()):
             text, colour = label("ch6_mean_of", name=name, mean=np.mean(late)), rank_colour(number)
-            axes.bar(*_shares(late), 0.8, color=colour, alpha=0.6, label=text)
+            style = {"color": (colour, 0.6), "edgecolor": colour, "hatch": ("", "////")[number % 2]}
+            axes.bar(*_shares(late), 0.8, label=text, **style)
             if name in real:
                 text = label("ch6_real_of", name=name, mean=np.mean(real[name]))
                 marker = MARKS[number % 4]

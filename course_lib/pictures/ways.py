@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.labels import label
 from course_lib.pictures.picture import Picture, new_figure
-from course_lib.pictures.style import PHASE_COLOURS, THEORY, rank_colour, styled
+from course_lib.pictures.style import PHASE_COLOURS, QUIET, THEORY, rank_colour, styled
 from course_lib.pictures.wording import number_text, percent_text, seconds_text
 from course_lib.sgd.ways import SINGLE
 
@@ -68,7 +68,7 @@ def _draw_lanes(axes, outcomes, shown):
         bars = [bar for bar in bars if bar[1] < shown]
         names.append(label(f"way_short_{outcome.way}"))
         middles.append((lanes[0] + lanes[-1]) / 2)
-        waits = {"color": "#999999", "linewidth": 0.8, "zorder": 0.9, "label": label("ways_waits")}
+        waits = {"color": QUIET, "linewidth": 0.8, "zorder": 0.9, "label": label("ways_waits")}
         axes.hlines(lanes, 0, min(shown, outcome.seconds), **waits)  # behind what is computed
         for late, name in ((False, "ways_computes"), (True, "ways_late")):
             _draw_bars(axes, [bar for bar in bars if bar[3] == late], late, label(name))

@@ -107,12 +107,12 @@ def tags(cell):
 
 
 def slide_type(cell):
-    """The slide a cell starts when its author did not say."""
-    if "solution" in tags(cell):
+    """How a cell shows on slides when its author did not say: only an answer waits for a click."""
+    if {"check", "solution"} & set(tags(cell)):
         return "skip"
     heading = re.match(r"(#{1,3}) ", cell.source) if cell.cell_type == "markdown" else None
     if not heading:
-        return "fragment"
+        return "fragment" if "reveal" in tags(cell) else "-"
     return "subslide" if len(heading[1]) == 3 else "slide"
 
 
@@ -185,7 +185,7 @@ def execute(notebook, chapter):
                 execute_cell(client, cell, index, chapter)
     for cell, executed in zip(code_cells(notebook), code_cells(copy), strict=True):
         cell.execution_count = executed.execution_count
-        cell.outputs = [settled(output, cell, n) for n, output in enumerate(executed.outputs)]
+        cell.outputs = [settled(output) for output in executed.outputs]
 
 
 def environment(profile):
@@ -204,10 +204,10 @@ def execute_cell(client, cell, index, chapter):
         raise BuildError(f"{chapter.name}: cell {index} ({first_line}) failed\n{details}") from error
 
 
-def settled(output, cell, n):
+def settled(output):
     """An output without what differs from run to run or from machine to machine."""
-    if WIDGET_VIEW in output.get("data", {}):
-        output.data[WIDGET_VIEW]["model_id"] = sha256(f"{cell.id} {n}")[:32]
+    # A view without its kernel is an error message in some readers; the widget's picture and text stay.
+    output.get("data", {}).pop(WIDGET_VIEW, None)
     if output.output_type == "error":
         # Frames outside the notebook show where the author's files lie; the cell's own frame stays.
         output.traceback = [

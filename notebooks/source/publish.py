@@ -4,7 +4,8 @@
     python notebooks/source/publish.py slides [--to DIR] [--font 1.2] [--lecture core]
 
 html writes a page for each chapter, the glossary, the references and the claims, and an index. slides writes
-a deck for each chapter; with --lecture core also the two-hour path, made of the cells tagged lecture-core.
+a deck for each chapter, with the speaker notes of notebooks/lecture/notes, and the students' handout; with
+--lecture core also the two-hour path, made of the cells tagged lecture-core.
 What is written asks the network for nothing: styles, fonts and scripts lie in its folder assets/.
 """
 
@@ -12,16 +13,14 @@ import argparse
 import re
 import shutil
 import sys
-from copy import deepcopy
-from html import escape, unescape
 from pathlib import Path
 
 import nbformat
-from jinja2 import pass_context
-from nbconvert import HTMLExporter, SlidesExporter
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from lecture import LECTURE, two_hours
 from nbformat.v4 import new_markdown_cell, new_notebook
 from pygments.formatters import HtmlFormatter
+from questions import with_questions
+from rendering import Decks, Pages
 from speaker_notes import NotesError, with_notes
 from thread import PAGES, table
 
@@ -29,75 +28,15 @@ from course_lib.course import chapters
 
 SOURCES = Path(__file__).resolve().parent
 ROOT, NOTEBOOKS, WEB = SOURCES.parents[1], SOURCES.parent, SOURCES / "web"
+HANDOUT = NOTEBOOKS / "lecture"
 COURSE = "Synchronous data-parallel SGD"
 A_COURSE = "a course on data-parallel SGD: simulate it, run it, measure it"
 ABOUT = (
     "A course in twelve notebooks on training one model with many workers: all-reduce, PyTorch DDP, "
     "stragglers, batch size and learning rate, simulated, run and measured."
 )
-LECTURE = "lecture-core"  # the tag of a cell in the two-hour path, and the name of its deck
-NOTEBOOK_LINK = re.compile(r"(?:notebooks/)?(\w+)\.ipynb(?:#(.*))?")
+PACE = re.compile(r"^\*(?:core|deeper), [^*\n]*\.\* ?", re.MULTILINE)  # *core, 4 minutes.*
 CODE_STYLES = {"light": "xcode", "dark": "lightbulb"}  # contrasts of 4.5 and more
-
-
-# --- Markdown
-
-
-class Renderer(IPythonRenderer):
-    """nbconvert's, with links between the pages, formulas marked as such, and tables that scroll.
-
-    addresses: {notebook's name: its page here}. A link to another notebook is left out, its text is not.
-    """
-
-    def __init__(self, addresses, anchor):
-        super().__init__(escape=False)
-        self.addresses, self.anchor = addresses, anchor
-
-    def link(self, text, url, title=None):
-        if (found := NOTEBOOK_LINK.fullmatch(url)) is None:
-            return super().link(text, url, title)
-        if found[1] not in self.addresses:
-            return text
-        anchor = self.anchor + found[2] if found[2] else ""
-        return super().link(text, self.addresses[found[1]] + anchor, title)
-
-    def heading(self, text, level, **attrs):
-        """With the id that JupyterLab gives it."""
-        name = unescape(re.sub(r"<[^>]+>", "", text)).replace(" ", "-")
-        return f'<h{level} id="{escape(name)}">{text}</h{level}>\n'
-
-    def inline_math(self, body):
-        return f'<span class="math">{escape(body)}</span>'
-
-    def block_math(self, body):
-        return f'<span class="math display">{escape(body)}</span>'
-
-    def latex_environment(self, name, body):
-        return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
-
-    def table(self, text):
-        return f'<div class="table" tabindex="0"><table>{text}</table></div>\n'
-
-
-class Markdown:
-    """What both exporters do alike."""
-
-    addresses, anchor = {}, "#"
-
-    @pass_context
-    def markdown2html(self, context, source):
-        return MarkdownWithMath(renderer=Renderer(self.addresses, self.anchor)).render(source)
-
-
-class Pages(Markdown, HTMLExporter):
-    pass
-
-
-class Decks(Markdown, SlidesExporter):
-    anchor = "#/"
-
-
-# --- the two outputs
 
 
 def stored(name):
@@ -105,9 +44,12 @@ def stored(name):
 
 
 def built():
-    """{name: notebook} of the chapters that are there."""
+    """{name: notebook} of the chapters that are there, their questions as on paper."""
     names = [chapter.notebook for chapter in chapters()]
-    return {name: stored(name) for name in names if (NOTEBOOKS / f"{name}.ipynb").exists()}
+    found = {name: stored(name) for name in names if (NOTEBOOKS / f"{name}.ipynb").exists()}
+    for notebook in found.values():
+        notebook.cells = with_questions(notebook.cells)
+    return found
 
 
 def html(folder):
@@ -128,11 +70,27 @@ def slides(folder, font=1.0, lecture=None):
     exporter.addresses = {name: f"{name}.slides.html" for name in notebooks}
     if lecture:
         notebooks[LECTURE] = two_hours(notebooks)
-    fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "math.js", "deck.js"])
+    fresh(folder, ["katex", "reveal.js"], ["style.css", "deck.css", "handout.css", "math.js", "deck.js"])
     for name, notebook in notebooks.items():
         about = {"font": font, **titles()[name]}
-        notebook.cells = with_notes(notebook.cells, name)
+        notebook.cells = with_notes(without_pace(notebook.cells), name)
         write(exporter, notebook, about, folder / f"{name}.slides.html")
+    handout(folder)
+
+
+def handout(folder):
+    """The students' page, beside the decks; on paper it is one sheet of A4."""
+    page = new_notebook(cells=[new_markdown_cell((HANDOUT / "handout.md").read_text(encoding="utf-8"))])
+    about = {"title": f"{COURSE} on one page", "description": f"Idea, formulas and symptoms of {A_COURSE}."}
+    shutil.copy(HANDOUT / "step.svg", folder)
+    write(Pages(template_file=str(WEB / "handout.html.j2")), page, about, folder / "handout.html")
+
+
+def without_pace(cells):
+    """The cells without a reader's minutes: a lecturer's stand in the notes."""
+    for cell in cells:
+        cell.source = PACE.sub("", cell.source)
+    return cells
 
 
 def index(notebooks):
@@ -145,7 +103,7 @@ def titles():
     """{page: what a search engine shows of it}."""
     found = {
         chapter.notebook: {
-            "title": f"{chapter.title} — {COURSE}, chapter {chapter.number}",
+            "title": f"{chapter.search} — {COURSE}",
             "description": f"{plain(chapter.able)}. Chapter {chapter.number} of {A_COURSE}.",
         }
         for chapter in chapters()
@@ -164,21 +122,6 @@ def plain(text):
     """A sentence's start, without Markdown's marks."""
     text = text.replace("`", "")
     return text[0].upper() + text[1:]
-
-
-def two_hours(notebooks):
-    """One notebook of all chapters' titles and the cells tagged lecture-core, with their speaker notes."""
-    path = new_notebook(metadata=next(iter(notebooks.values())).metadata)
-    for notebook in notebooks.values():
-        cells = [cell for cell in deepcopy(notebook.cells) if LECTURE in cell.metadata.get("tags", [])]
-        path.cells += [title_of(notebook), *cells]
-    return path
-
-
-def title_of(notebook):
-    title = new_markdown_cell(notebook.cells[0].source.split("\n")[0])
-    title.metadata.slideshow = {"slide_type": "slide"}
-    return title
 
 
 def fresh(folder, packages, files):

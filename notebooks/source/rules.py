@@ -18,6 +18,8 @@ from statistics import median
 
 import nbformat
 from build import WIDGET_VIEW, BuildError, chapters, code_cells, tags
+from questions import OPENING as OPENING_OF_QUESTION
+from questions import question
 
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
@@ -279,18 +281,26 @@ def _shows_comparison(node):
 
 
 @rule
+def questions_can_be_shown(notebook):
+    """A `predict` cell stands right after its question: **Predict**, and each choice."""
+    for index, cell in numbered(notebook, tag="predict"):
+        before = notebook.cells[index - 1]
+        found = OPENING_OF_QUESTION.search(before.source) if before.cell_type == "markdown" else None
+        if found is None:
+            yield f"cell {index}: no Markdown cell before it with **Predict** and a question"
+            continue
+        try:
+            question(cell, found[0])
+        except ValueError as error:
+            yield f"cell {index}: {error}"
+
+
+@rule
 def slides(notebook):
     """Every cell says how it shows in a lecture."""
     for index, cell in numbered(notebook):
         if cell.metadata.get("slideshow", {}).get("slide_type") not in SLIDES:
             yield f"cell {index}: no slide type"
-
-
-@rule
-def lecture(notebook):
-    """Something of every chapter belongs in the two-hour lecture."""
-    if not any(numbered(notebook, tag="lecture-core")):
-        yield "no cell is tagged lecture-core"
 
 
 # --- outputs
@@ -378,16 +388,9 @@ def no_widget_state(notebook):
     """No stored widgets: a page that holds them needs a network to show anything."""
     if "widgets" in notebook.metadata:
         yield "the notebook's metadata hold widget state"
-
-
-@rule
-def widgets_leave_something(notebook):
-    """Where nothing moves, a widget's picture remains and its words; a guess and a quiz are words alone."""
-    for index, cell, output in outputs(notebook):
-        data = output.get("data", {})
-        words_alone = "predict" in tags(cell) or "text/markdown" in data
-        if WIDGET_VIEW in data and not ("text/plain" in data and (words_alone or "image/png" in data)):
-            yield f"cell {index}: a widget that leaves no picture, or no words"
+    for index, _, output in outputs(notebook):
+        if WIDGET_VIEW in output.get("data", {}):
+            yield f"cell {index}: a widget's view; its picture and text say it without a kernel"
 
 
 # --- code holds no sentences

@@ -84,6 +84,7 @@ def jupyter_lab(notebooks=NOTEBOOKS):
             f"--ServerApp.root_dir={served}",
             f"--LabApp.app_settings_dir={settings}",
             "--LabApp.expose_app_in_browser=True",
+            f"--LabApp.extra_labextensions_path={ROOT / 'course_lib' / 'labextensions'}",
         ]
         log = folder / "log"
         with log.open("w") as out:

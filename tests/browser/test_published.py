@@ -1,14 +1,20 @@
 """Slides and site in a browser: nothing is cut off or fetched, formulas are drawn, a phone is wide enough."""
 
+import re
 from importlib.util import find_spec
 
 import lab
 import publish
 import pytest
+from build import code_cells
+from lecture import two_hours
+from speaker_notes import read
 
 BROWSER = lab.find_browser()
 PHONE = (390, 844)
-NAMES = [*publish.built(), publish.LECTURE]
+CHAPTERS = publish.built()
+DECKS = {**CHAPTERS, publish.LECTURE: two_hours(CHAPTERS)}
+NAMES = list(DECKS)
 
 pytestmark = [
     pytest.mark.skipif(not find_spec("playwright"), reason="playwright is not installed"),
@@ -19,8 +25,10 @@ pytestmark = [
 CUT_OFF = """() => [...document.querySelectorAll('.slides section:not(:has(section))')].flatMap(slide => {
     const shown = [slide, slide.parentElement], before = shown.map(one => one.style.display);
     shown.forEach(one => { one.style.display = 'block'; one.hidden = false; });
-    const scrolls = one => one.clientHeight && one.scrollHeight > one.clientHeight + 1
-        && ['auto', 'scroll'].includes(getComputedStyle(one).overflowY);
+    const hides = (one, side) => one[`client${side}`] && one[`scroll${side}`] > one[`client${side}`] + 1;
+    const bars = way => ['auto', 'scroll'].includes(way);
+    const scrolls = one => hides(one, 'Height') && bars(getComputedStyle(one).overflowY)
+        || hides(one, 'Width') && bars(getComputedStyle(one).overflowX);
     const beyond = slide.scrollHeight > slide.clientHeight + 1 || slide.scrollWidth > slide.clientWidth + 1;
     const within = [...slide.querySelectorAll('*')].some(scrolls);
     const found = beyond ? 'cut off' : within ? 'must be scrolled' : null;
@@ -28,6 +36,13 @@ CUT_OFF = """() => [...document.querySelectorAll('.slides section:not(:has(secti
     return found ? [`${found}: ${slide.textContent.trim().slice(0, 60)}`] : [];
 })"""
 WRONG_FORMULAS = "document.querySelectorAll('.katex-error, .math:not(:has(.katex))').length"
+REPEATED_IDS = """() => {
+    const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+    return ids.filter((id, index) => ids.indexOf(id) < index);
+}"""
+# Clicks that show more of the same page.
+STEPS = """() => [...document.querySelectorAll('.slides section:not(:has(section))')].map(slide =>
+    new Set([...slide.querySelectorAll('.fragment')].map(one => one.dataset.fragmentIndex)).size)"""
 BROKEN = "[...document.images].filter(image => image.complete && !image.naturalWidth).length"
 
 
@@ -79,6 +94,20 @@ def test_a_deck_fits_the_projector(name, folder, opened):
     page, complaints = deck(opened, folder / "slides" / f"{name}.slides.html")
     assert page.evaluate(CUT_OFF) == []
     assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
+    assert page.evaluate(REPEATED_IDS) == complaints == []
+    steps, notebook = page.evaluate(STEPS), DECKS[name]
+    assert 0 < sum(steps) <= len(code_cells(notebook, "reveal"))  # nothing but answers waits for a click
+    assert len(steps) < len(notebook.cells)
+
+
+def test_the_speaker_sees_the_notes(folder, opened):
+    page, complaints = deck(opened, folder / "slides" / f"{publish.LECTURE}.slides.html")
+    with page.expect_popup() as popup:
+        page.keyboard.press("s")
+    _, (first, *_) = read(publish.LECTURE)
+    page.keyboard.press("Space")
+    popup.value.get_by_text(f"{first.start}–{first.stop} min.").wait_for(timeout=20_000)
+    popup.value.close()
     assert complaints == []
 
 
@@ -97,12 +126,21 @@ def test_nothing_is_lost_when_a_deck_is_cut(folder, opened):
     path = folder / "slides" / f"{NAMES[1]}.slides.html"
     page, _ = deck(opened, path)
     text = """(root, pieces) => [...root.querySelectorAll(pieces)].map(piece => {
-        piece.querySelectorAll('.math, summary, thead').forEach(one => one.remove());
+        piece.querySelectorAll('.math, summary, thead, details.folded').forEach(one => one.remove());
         return piece.textContent.replace(/\\s+/g, ''); }).join('')"""
     shown = page.evaluate(f"({text})(document, '.slides section:not(:has(section)) > *:not(.running)')")
     parsed = "new DOMParser().parseFromString(source, 'text/html')"
     assert shown == page.evaluate(f"source => ({text})({parsed}, '.cell')", path.read_text(encoding="utf-8"))
     assert len(shown) > 20_000
+
+
+def test_the_handout_is_one_sheet(folder, opened):
+    page, complaints = opened(folder / "slides" / "handout.html")
+    page.wait_for_function("document.querySelector('.katex')")
+    sheets = re.search(rb"/Type /Pages\b[^>]*/Count (\d+)", page.pdf(format="A4"))
+    assert sheets[1] == b"1"
+    assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
+    assert complaints == []
 
 
 @pytest.mark.parametrize("name", [*NAMES[:-1], *publish.PAGES, "index"])

@@ -2,28 +2,33 @@
 // Done here and not when the deck is made, for only a browser knows how high a text is.
 
 const WIDTH = 1280, HEIGHT = 720;
-const SMALLEST = 380;  // height of a picture that was shrunk
+const SMALLEST = 330, LEAST_SHARE = .8;  // height of a picture that was shrunk; of what it would have
 
 // --- the pieces of a slide: a paragraph, a list, a picture, a cell's code, one of its outputs
 
-function pieces(cell, number) {
-  const found = [...cell.children].flatMap(parts);
-  for (const piece of found) {
-    const answer = piece.dataset.answer !== undefined;  // comes a step after its cell
-    if (!answer && !cell.matches(".fragment")) continue;
-    piece.classList.add("fragment");
-    piece.dataset.fragmentIndex = 2 * number + answer;
-  }
-  return found;
+// A cell of class `fragment` is an answer: it waits for a click, and so does what follows it on its slide.
+function pieces(section) {
+  let step = -1, answers = false;
+  return [...section.querySelectorAll(":scope > .cell")].flatMap((cell, number) => {
+    if (cell.matches(".fragment") && !answers) step += 1;
+    answers = cell.matches(".fragment");
+    const found = [...cell.children].flatMap(parts);
+    for (const piece of found) {
+      piece.dataset.cell = number;
+      if (step < 0) continue;
+      piece.classList.add("fragment");
+      piece.dataset.fragmentIndex = step;
+    }
+    return found;
+  });
 }
 
 function parts(child) {
   if (child.matches(".prose")) return [...child.children].map(part => wrapped(part, "prose"));
-  if (child.matches(".output") && child.querySelector(":scope > .prose")) return parts(child.firstElementChild);
-  if (!child.matches("details.answer")) return [child];
-  const outputs = [...child.querySelectorAll(":scope > .output")].flatMap(parts);
-  outputs.forEach(output => { output.dataset.answer = ""; });
-  return outputs;
+  if (child.matches("details.folded")) return [];
+  if (child.matches("details.answer")) return [...child.querySelectorAll(":scope > .output")].flatMap(parts);
+  const text = child.matches(".output") && child.querySelector(":scope > .prose");
+  return text ? [...text.children].map(part => wrapped(part, "prose output")) : [child];
 }
 
 function wrapped(part, name) {
@@ -60,21 +65,28 @@ function halve(piece) {
   return rest;
 }
 
-// A picture may shrink a little rather than leave the code that draws it.
+// A picture may shrink a little rather than leave the code that draws it, or its caption.
 function shrinks(piece, section) {
-  const image = piece.querySelector("img");
-  if (!image) return false;
+  const image = [...section.querySelectorAll("img")].at(-1);
+  if (!image || !piece.matches(".output, :has(img)")) return false;
+  image.dataset.whole ??= image.clientHeight;
   const height = image.clientHeight - (section.scrollHeight - section.clientHeight);
-  if (height < SMALLEST) return false;
+  if (height < Math.max(SMALLEST, LEAST_SHARE * image.dataset.whole)) return false;
   image.style.maxHeight = `${height}px`;
   return !overflows(section);
 }
 
-// What belongs to `next` goes to its page: a heading, an unfinished sentence, the code of an output.
+// What belongs to `next` goes to its page: a heading, an unfinished sentence, what a question or a list is about,
+// the code of an output, an output with its caption.
+function belongs(last, next) {
+  if (isHeading(last) || introduces(last)) return true;
+  if (next.matches(".question, :has(> ul, > ol)")) return prose(last)?.tagName === "P";
+  return last.dataset.cell === next.dataset.cell && next.matches(".output") && last.matches(".code, .output:not(.prose)");
+}
+
 function carried(section, next) {
   const last = section.lastElementChild;
-  const belongs = last && (isHeading(last) || introduces(last) || last.matches(".code, .output") && next.matches(".output"));
-  if (!belongs || [...section.children].every(child => child === last || isHeading(child))) return [];
+  if (!last || !belongs(last, next) || [...section.children].every(child => child === last || isHeading(child))) return [];
   last.remove();
   return [...carried(section, last), last];
 }
@@ -90,8 +102,8 @@ function running(made) {
 
 function cut(section, stage) {
   const notes = [...section.querySelectorAll(":scope > aside.notes")];
-  const queue = [...section.querySelectorAll(":scope > .cell")].flatMap(pieces);
-  const made = [page(stage)];
+  const queue = pieces(section);
+  const made = [page(stage)], company = new Map();  // what was carried with a piece
   while (queue.length) {
     const current = made.at(-1), piece = queue.shift();
     current.append(piece);
@@ -103,9 +115,14 @@ function cut(section, stage) {
       queue.unshift(piece, rest);
     } else if (alone) {
       piece.classList.add("high");  // scrolls within itself
+    } else if (company.has(piece)) {  // a page of their own is too small for them, too: it is the piece's alone
+      made.at(-2).append(...company.get(piece));
+      queue.unshift(piece);
     } else {
       piece.remove();
-      queue.unshift(...carried(current, piece), piece);
+      const before = carried(current, piece);
+      if (before.length) company.set(piece, before);
+      queue.unshift(...before, piece);
       made.push(page(stage));
       made.at(-1).append(running(made));
     }

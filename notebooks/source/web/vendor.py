@@ -1,4 +1,4 @@
-"""Fetch what the pages and slides need into vendor/: KaTeX (formulas) and reveal.js (slides), both MIT.
+"""Fetch what others wrote into vendor/: KaTeX (formulas), reveal.js (slides), axe-core (tests in a browser).
 
     python notebooks/source/web/vendor.py
 
@@ -15,15 +15,23 @@ import tarfile
 import urllib.request
 from pathlib import Path
 
-VENDOR = Path(__file__).resolve().parent / "vendor"
-PACKAGES = {  # (name, version): (npm's integrity, files)
+WEB = Path(__file__).resolve().parent
+PUBLISHED, TESTED = WEB / "vendor", WEB.parents[2] / "tests" / "browser" / "vendor"
+PACKAGES = {  # (name, version): (folder, npm's integrity, files)
     ("katex", "0.16.22"): (
+        PUBLISHED,
         "sha512-XCHRdUw4lf3SKBaJe4EvgqIuWwkPSo9XoeO8GjQW94Bp7TWv9hNhzZjZ+OH9yf1UmLygb7DIT5GSFQiyt16zYg==",
         r"LICENSE|dist/katex\.min\.(js|css)|dist/fonts/.*\.woff2",
     ),
     ("reveal.js", "5.2.1"): (
+        PUBLISHED,
         "sha512-r7//6mIM5p34hFiDMvYfXgyjXqGRta+/psd9YtytsgRlrpRzFv4RbH76TXd2qD+7ZPZEbpBDhdRhJaFgfQ7zNQ==",
         r"LICENSE|dist/reveal\.(js|css)|plugin/notes/notes\.js",
+    ),
+    ("axe-core", "4.14.1"): (
+        TESTED,
+        "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+        r"LICENSE(-3RD-PARTY\.txt)?|axe\.min\.js",
     ),
 }
 # Every browser of the last ten years reads woff2.
@@ -49,13 +57,13 @@ def unpack(package, wanted, folder):
 
 
 def main():
-    shutil.rmtree(VENDOR, ignore_errors=True)
-    for (name, version), (integrity, wanted) in PACKAGES.items():
+    for (name, version), (folder, integrity, wanted) in PACKAGES.items():
         package = download(name, version)
         found = "sha512-" + base64.b64encode(hashlib.sha512(package).digest()).decode()
         if found != integrity:
             raise SystemExit(f"{name} {version}: npm gave {found}, not {integrity}")
-        unpack(package, wanted, VENDOR / name)
+        shutil.rmtree(folder / name, ignore_errors=True)
+        unpack(package, wanted, folder / name)
 
 
 if __name__ == "__main__":
