@@ -59,6 +59,9 @@ install: .venv/installed
 	@touch $@
 
 lab: install
+	@runtime=$$($(BIN)/jupyter --runtime-dir) && mkdir -p "$$runtime" 2>/dev/null && test -w "$$runtime" || { \
+	  echo 'Jupyter keeps its files below your home folder, where it may not write.'; \
+	  echo 'Name a folder where it may: HOME=/tmp/home make lab'; exit 1; }
 	@echo "JupyterLab starts. Should no browser open, open the address below, token included, in one."
 	@echo "Ctrl-C twice stops it."
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(AS_ROOT) --log-level=WARN $(CALM) $(ALT_TEXTS) --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS))

@@ -1,9 +1,12 @@
 """Each rule passes a small good notebook and catches one that breaks it."""
 
+import socket
+
 import pytest
-from build import WIDGET_VIEW
+from build import WIDGET_VIEW, caption
+from machine import this_machine
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from rules import RULES, no_sentences, violations
+from rules import RULES, machine_traces, no_sentences, violations
 
 OPENING = """\
 # 1 A chapter
@@ -53,6 +56,11 @@ def printed(text, name="stdout"):
     return new_output("stream", name=name, text=text)
 
 
+def recorded():
+    text = caption({"machine": this_machine(), "date": "2026-11-30"})
+    return new_output("display_data", {"text/markdown": text})
+
+
 def good():
     picture = new_output("display_data", {"image/png": "/tmp/"}, metadata=PICTURE)
     return new_notebook(
@@ -60,7 +68,7 @@ def good():
             markdown(OPENING),
             markdown(SECTION, "core", "lecture-core"),
             code("x = 1  # one", outputs=[printed("1\n"), picture]),
-            code("import time\ntime.time()", "live", "nbval-ignore-output"),
+            code("import time\ntime.time()", "live", "nbval-ignore-output", outputs=[recorded()]),
             markdown(EXERCISE, "exercise"),
             code("def add(a, b): ...", "stub"),
             code("check(add)", "check"),
@@ -183,6 +191,16 @@ BREACHES = {
         (replaced(2, "x = 1", r"x = 'C:\Users\ada'"), "Users"),
         (showing(printed("lib/site-packages/x")), "site-packages"),
     ],
+    "no_machine_traces": [
+        (showing(printed("ended (pid: 31840)")), "pid: 31840"),
+        (showing(printed("pid 7")), "pid 7"),
+        (html("<p>http://127.0.0.1:54321/lab</p>"), "127.0.0.1:54321"),
+        (showing(printed("connect to localhost:29500")), "localhost:29500"),
+        (showing(printed("[::1]:29500 is taken")), "[::1]:29500"),
+        (showing(printed("--rdzv-endpoint=node-3.cluster.org:29500")), "node-3.cluster.org:29500"),
+        (showing(printed("listens at port 41873")), "port 41873"),
+    ],
+    "measurements_say_where_and_when": [(lambda notebook: notebook.cells[3].outputs.clear(), "and when")],
     "no_addresses": [
         (showing(printed("<object object at 0x7f01>")), "0x7f01"),
         (html("&lt;f at 0x7f01&gt;"), "0x7f01"),
@@ -240,3 +258,29 @@ def test_an_error_may_be_the_lesson():
     notebook.cells[2].metadata.tags = ["raises-exception"]
     notebook.cells[2].outputs.append(error())
     assert violations(notebook) == []
+
+
+@pytest.mark.parametrize("name", ["ada-laptop", "fv-az1.internal", "node7.lab"])
+def test_the_names_of_the_machine_and_its_user_are_found(name, monkeypatch):
+    monkeypatch.setenv("USER", "ada_l")
+    monkeypatch.setattr(socket, "gethostname", lambda: name)
+    assert machine_traces(f"on {name}, by ada_l") == [name, "ada_l"]
+    assert machine_traces(f"my{name} and ada_lovelace") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rank 3 of 4, step 12345, loss 0.4321:12345 samples",
+        "torch 2.13.0.1 on 2026-11-30 at 12:30:59",
+        "the server's port sets the pace: 8 workers",
+        "a cluster of 1024 processes; rapid 4",
+        'srun torchrun --rdzv-endpoint "$FIRST_NODE:29500"',
+        "lib.py:123",
+        "ranks [0:3], [1:4]",
+    ],
+)
+def test_numbers_of_other_kinds_pass(text, monkeypatch):
+    monkeypatch.setenv("USER", "root")
+    monkeypatch.setattr(socket, "gethostname", lambda: "vm")
+    assert machine_traces(text) == []

@@ -7,8 +7,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import nbformat
 import pytest
 import readme_picture
+import rules
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -78,6 +80,16 @@ def test_data_are_listed_with_origin_and_licence():
 def test_recordings_say_where_and_when():
     for path in (ROOT / "data/recorded").glob("*.json"):
         assert {"machine", "date"} <= json.loads(path.read_text(encoding="utf-8")).keys(), path.name
+
+
+def test_recordings_know_no_process_and_no_port():
+    for path in [ROOT / "data/horovod.json", *(ROOT / "data/recorded").glob("*.json")]:
+        recording = json.loads(path.read_text(encoding="utf-8"))
+        outputs = [output for cell in recording.get("cells", {}).values() for output in cell]
+        words = [text for output in outputs for text in rules.texts(nbformat.from_dict(output))]
+        if not outputs:
+            words = [json.dumps(recording)]
+        assert words and not [found for text in words for found in rules.machine_traces(text)], path.name
 
 
 def test_no_file_knows_the_machine_of_its_author():

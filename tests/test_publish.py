@@ -232,3 +232,24 @@ def test_code_is_legible(theme):
     colours = {f"#{look['color']}" for _, look in style if look["color"]}
     assert len(colours) > 3
     assert [colour for colour in sorted(colours) if contrast(colour, paper) < 4.5] == []
+
+
+WIDGETS = "amdahl planner ring_player ring_time step_player sync_async timeline_player".split()
+WIDGET = re.compile(rf"(?<![\w.])({'|'.join(WIDGETS)})\(")
+
+
+def test_what_a_widget_shows_stays(folder):  # C27
+    """Its picture and its words are stored, and the site shows them."""
+    stills = 0
+    for name, notebook in publish.built().items():
+        path = folder / "site" / f"{name}.html"
+        text, alts = path.read_text(encoding="utf-8"), Page(path).alts
+        for cell in code_cells(notebook):
+            if not WIDGET.search(cell.source) or ".compare(" in cell.source:
+                continue
+            (output,) = [each for each in cell.outputs if "image/png" in each.get("data", {})]
+            alt = output.metadata["image/png"]["alt"]
+            assert alt in alts and alt in output.data["text/plain"]
+            assert output.data["image/png"].strip() in text
+            stills += 1
+    assert stills >= 12

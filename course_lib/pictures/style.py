@@ -5,6 +5,7 @@ colour vision deficiencies tell all ranks apart. That leaves little room for lig
 differ by markers, dashes, hatches or their place.
 """
 
+import logging
 from contextlib import contextmanager
 
 # After Okabe and Ito's palette, whose orange, sky blue and vermilion are darker here.
@@ -79,6 +80,10 @@ def _luminance(colour):
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+# What matplotlib warns of is mostly its caches: no reader can help it, and a stored output would keep it.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 @contextmanager

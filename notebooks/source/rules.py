@@ -8,7 +8,9 @@ Each rule is a function that yields one text for every breach; RULES lists them 
 import ast
 import io
 import json
+import os
 import re
+import socket
 import sys
 import tokenize
 from itertools import groupby
@@ -30,6 +32,13 @@ SLIDES = {"slide", "subslide", "fragment", "skip", "notes", "-"}
 
 EXERCISE = re.compile(r"#{2,4} Exercise \d+\.\d+ — \S.* \(difficulty [1-5]/5, about \d+ minutes?\)")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(home|root|work|tmp|Users)/|[A-Z]:\\+Users\\|site-packages")
+# The number of a process, or where one listens.
+MACHINE_TRACE = re.compile(
+    r"\bpid\W{1,3}\d+|\bport\W{1,3}\d{4,5}\b|(?:\blocalhost|\[[\da-f]*(?::[\da-f]*)+\]):\d+"
+    r"|\b\d+(?:\.\d+){3}:\d+|\b[a-z][\w-]*(?:\.[\w-]+)+:\d{5}\b",
+    re.IGNORECASE,
+)
+CAPTION = re.compile(r"\*Recorded on \d+ cores \(\w+\), .*, on \d{4}-\d\d-\d\d\.")
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 BASE64 = re.compile(r"base64,[\w+/=\s]+")
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(")
@@ -338,6 +347,32 @@ def no_machine_paths(notebook):
         found = [cell.source, *(text for output in cell.get("outputs", []) for text in texts(output))]
         for match in filter(None, map(MACHINE_PATH.search, found)):
             yield f"cell {index}: a machine's path: {match.string[match.start() :][:40]!r}"
+
+
+@rule
+def no_machine_traces(notebook):
+    """No output tells a process's number, an address with a port, or who built it on what machine."""
+    for index, _, output in outputs(notebook):
+        for text in texts(output):
+            for found in machine_traces(text):
+                yield f"cell {index}: of the machine that built it: {found!r}"
+
+
+def machine_traces(text):
+    """What in a text only the machine knows that made it; this machine's own names too."""
+    names = (socket.gethostname(), os.environ.get("USER", ""), os.environ.get("LOGNAME", ""))
+    own = [re.escape(name) for name in names if re.search(r"\w[\d._-]+\w", name)]  # "vm" may stand anywhere
+    patterns = [MACHINE_TRACE, *(re.compile(rf"(?<![\w-]){name}(?![\w-])") for name in own)]
+    return [match[0] for pattern in patterns if (match := pattern.search(text))]
+
+
+@rule
+def measurements_say_where_and_when(notebook):
+    """What was measured names its machine and the date."""
+    for index, cell in numbered(notebook, "code", "live"):
+        said = [output.get("data", {}).get("text/markdown", "") for output in cell.outputs]
+        if not any(map(CAPTION.match, said)):
+            yield f"cell {index}: live, but its output does not say on what machine it was recorded, and when"
 
 
 @rule
