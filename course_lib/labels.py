@@ -3,6 +3,7 @@
 LABELS = {
     # predictions
     "prediction": "Prediction {key}",
+    "prediction_still": "Prediction {key}: run this cell to answer.",
     "no_guess": "You made no guess. Measured: {measured}",
     "no_choice": "You made no guess. The answer is {measured}.",
     "choice": "Your guess: {guess}. The answer is {measured}.",

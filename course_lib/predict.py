@@ -24,7 +24,8 @@ class Comparison:
             return label("no_choice" if self.guess is None else "choice", guess=self.guess, measured=measured)
         if self.guess is None:
             return label(f"no_guess{key}", measured=measured)
-        if factor := ratio(self.guess, self.measured):
+        factor = ratio(self.guess, self.measured)
+        if factor and factor >= 1.05:  # else it would say "a factor of 1"
             return label(f"guess_ratio{key}", guess=_short(self.guess), measured=measured, ratio=factor)
         return label(f"guess{key}", guess=_short(self.guess), measured=measured)
 

@@ -9,6 +9,8 @@ class FakeNode {
   append(...nodes) { this.children.push(...nodes); }
   replaceChildren(...nodes) { this.children = nodes; }
   addEventListener(name, listener) { this.listeners[name] = listener; }
+  setCustomValidity(text) { this.validity = text; }
+  reportValidity() {}
   getContext() { return { fillRect() {} }; }
   toDataURL() { return "data:"; }
   * all() {

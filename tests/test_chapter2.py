@@ -79,6 +79,10 @@ def searched_up_to_a_million(p, target):
             return n
 
 
+def searched_up_to_a_thousand(p, target):
+    return next((n for n in range(1, 1000) if 1 / ((1 - p) + p / n) >= target), None)
+
+
 def as_a_float(p, target):
     value = by_formula(p, target)
     return value if value is None else np.float64(value)
@@ -125,6 +129,7 @@ def test_the_solution_finds_each_number_from_its_own_speedup(p):
         ),
         (searched_without_tolerance, "p = 0.9, target 10|p = 0.8, target 5"),
         (searched_without_tolerance, "does not end; the speed-up stays below"),
+        (searched_up_to_a_thousand, "p = 1, target 5000: it returned None, but this target can be reached"),
         (searched_up_to_a_million, "1,000,000 lines, and the search does not end"),
         (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
         (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),

@@ -19,6 +19,7 @@ from course_lib.predict import compare, predict
         (None, "b", "You made no guess. The answer is b."),
         ("many", 3, "Your guess: many. Measured: 3"),
         (None, 1.96044583, "You made no guess. Measured: 1.96"),
+        (1.8, 1.81, "Your guess: 1.8. Measured: 1.81"),
         (Fraction(1, 3), 1, "Your guess: 0.3333. Measured: 1. You were off by a factor of 3"),
         (Fraction(1, 10**400), 1, "Your guess: 0. Measured: 1"),
         (10**400, 1, "Your guess: 1.000e+400. Measured: 1"),

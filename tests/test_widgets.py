@@ -93,7 +93,8 @@ def test_the_bundle_shows_the_state_not_the_default():
 
 def test_a_prediction_says_which_it_is():
     data, metadata = predict("3.1", choices="abc")._repr_mimebundle_()
-    assert data["text/plain"] == "Prediction 3.1" and VIEW in data and "image/png" not in data
+    assert data["text/plain"] == "Prediction 3.1: run this cell to answer."
+    assert VIEW in data and "image/png" not in data
 
 
 # --- Amdahl

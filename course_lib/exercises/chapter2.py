@@ -18,6 +18,10 @@ from course_lib.exercises.report import (
     workers,
 )
 
+# Of exercise 2.1: (p, target).
+REACHED = (0.8, 3.9), (0.75, 2), (0.9, 5.3), (0.99, 87), (1.0, 6.5), (1.0, 5_000), (0.5, 1.4), (0.5, 1.5)
+BEYOND = (0.8, 6), (0.75, 4), (0.8, 5), (0.9, 10), (0.75, 100), (0.0, 1.5)
+
 
 @exercise("2.1")
 def check_workers_for(workers_for):
@@ -46,7 +50,7 @@ def check_best_workers(best_workers):
 
 
 def _workers_for(workers_for):
-    for p, target in ((0.8, 3.9), (0.75, 2), (0.9, 5.3), (0.99, 87), (1.0, 6.5), (0.5, 1.4), (0.5, 1.5)):
+    for p, target in REACHED:
         case = f"p = {p:g}, target {target:g}"
         hint = "; with p = 1 nothing is serial: every target can be reached" if p == 1 else ""
         value = ask(case, workers_for, p, target, hint=hint)
@@ -69,7 +73,7 @@ def _workers_for(workers_for):
             case,
             f"{value:g} is too many: {value - 1:g} give {fewer:.5g} already{hint}",
         )
-    for p, target in ((0.8, 6), (0.75, 4), (0.8, 5), (0.9, 10), (0.75, 100), (0.0, 1.5)):
+    for p, target in BEYOND:
         case, limit = f"p = {p:g}, target {target:g}", laws.amdahl_limit(p)
         rounded = "; numbers are rounded: compare with a tolerance" if _near(target, limit) else ""
         hint = f"; the speed-up stays below {limit:g}: return None{rounded}"

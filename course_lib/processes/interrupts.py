@@ -25,6 +25,7 @@ class Interrupts:
 
     def check(self):
         """Do what the interrupt would have done: raise KeyboardInterrupt, most often."""
+        __tracebackhide__ = True
         if self._noted is not None:
             noted, self._noted = self._noted, None
             self._previous(*noted)

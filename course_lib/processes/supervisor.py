@@ -81,6 +81,7 @@ class Supervisor:
 
     def _watch(self):
         """Until all have finished, time is up, or one has failed and the others have had their grace."""
+        __tracebackhide__ = True
         started = time.monotonic()
         while not self.failures and any(member.result is None for member in self.members):
             self._receive()
@@ -100,6 +101,7 @@ class Supervisor:
 
     def _receive(self):
         """Wait a tick for what ranks send and for processes that end; interrupts count."""
+        __tracebackhide__ = True
         sources = {member.connection: member for member in self.members if member.connection}
         sources.update({member.process.sentinel: member for member in self.members if member.alive})
         for source in wait(list(sources), TICK):

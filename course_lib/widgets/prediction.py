@@ -82,7 +82,8 @@ class Prediction(CourseWidget):
         return Comparison(self.guess, measured, computed)
 
     def __repr__(self):
-        return self.title
+        """What is read where the element is not: in the stored notebook, or when it is opened anew."""
+        return label("prediction_still", key=self.key)
 
 
 def _checked_choices(choices):

@@ -1,7 +1,7 @@
 // Form controls bound to traits of the model. Each is {node, update}: update shows what the model has.
 
 import { html } from "./dom.js";
-import { fill } from "./text.js";
+import { exactText, fill } from "./text.js";
 
 // Set a trait: the picture follows at once, the kernel when it is free.
 export function assign(model, values) {
@@ -46,18 +46,24 @@ export function slider(get, set, { label, scale, text, unit = 1, low, high, whol
     oninput: () => {
       const value = Number((field.valueAsNumber * unit).toPrecision(15));
       const good = value >= low && value <= high && !(whole && value % 1);
-      field.setAttribute("aria-invalid", String(!good));
+      mark(good ? "" : `${exactText(low / unit)} … ${exactText(high / unit)}`);
       if (good) set(value);
     },
     onblur: () => update(),
   });
+  // What is allowed, in the browser's own bubble; nothing if all is well.
+  function mark(allowed) {
+    field.setAttribute("aria-invalid", String(allowed !== ""));
+    field.setCustomValidity(allowed);
+    if (allowed) field.reportValidity();
+  }
   function update() {
     const value = get();
     range.value = scale.positionOf(value);
     range.setAttribute("aria-valuetext", text(value));
     if (document.activeElement === field) return; // somebody is typing
     field.value = Number((value / unit).toPrecision(6));
-    field.setAttribute("aria-invalid", "false");
+    mark("");
   }
   const node = html("div", { class: "course-slider" }, html("label", {}, html("span", {}, label), range), field);
   return { node, update };
