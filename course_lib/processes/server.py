@@ -29,6 +29,7 @@ def start_rank(target, args, while_waiting):
     while_waiting: called now and then until the process is there (the server may be loading torch); what
     it raises ends the wait.
     """
+    __tracebackhide__ = True
     if not FORKS:
         with _main_hidden():
             return context.SpawnProcess._Popen(context.SpawnProcess(target=target, args=args))
@@ -84,6 +85,7 @@ if FORKS:
 
 
 def _fork(process, while_waiting):
+    __tracebackhide__ = True
     popen = _Popen(process)
     try:
         while not wait([popen.sentinel], TICK):

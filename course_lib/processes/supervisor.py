@@ -71,6 +71,7 @@ class Supervisor:
                 self.live.close()
 
     def _start(self, member):
+        __tracebackhide__ = True
         member.connection, theirs = server.pipe()
         try:
             arguments = (member.rank, self.folder, theirs)
