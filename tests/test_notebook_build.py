@@ -146,6 +146,14 @@ def test_the_check_finds_another_recording(copy):
     assert differences(copy.source) == ["07_tiny: was built from another source or recording"]
 
 
+def test_the_check_finds_an_altered_measurement(copy):
+    notebook = read(copy)
+    (cell, *_) = code_cells(notebook, "live")
+    cell.outputs[0].text = "9000"
+    nbformat.write(notebook, copy.notebook)
+    assert differences(copy.source) == [f"07_tiny: what the live cell {cell.id} shows is not its recording"]
+
+
 def test_the_check_finds_changed_metadata(copy):
     edit(copy.notebook, "Python 3 (ipykernel)", "My kernel")
     assert differences(copy.source) == ["07_tiny: the notebook's metadata were changed"]

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 
 from course_lib.arguments import real_number, whole_number
 
@@ -26,11 +26,12 @@ def run_agents(script, *, nodes=2, ranks=2, timeout=60):
     nodes, ranks = whole_number("nodes", nodes, 1, 8), whole_number("ranks", ranks, 1, 16)
     port, agents, end = _free_port(), [], time.monotonic() + limit
     with ExitStack() as stack:
+        logs = stack.enter_context(TemporaryDirectory())  # else torchrun makes a folder, and leaves it
         # Files, for a pipe that nobody reads is soon full, and then its agent waits.
         files = [stack.enter_context(TemporaryFile("w+", errors="replace")) for _ in range(nodes)]
         try:
             for node, file in enumerate(files):
-                agents.append(_start(script, nodes, ranks, node, port, file))
+                agents.append(_start(script, nodes, ranks, node, port, logs, file))
             failed = _wait(agents, end)
         finally:
             _stop(agents)
@@ -75,10 +76,10 @@ def _ends(texts):
     return "\n".join(text[-LONGEST:] for text in texts)
 
 
-def _start(script, nodes, ranks, node, port, output):
+def _start(script, nodes, ranks, node, port, logs, output):
     command = [sys.executable, "-m", "torch.distributed.run"]
     command += [f"--nnodes={nodes}", f"--nproc-per-node={ranks}", f"--node-rank={node}"]
-    command += ["--master-addr=127.0.0.1", f"--master-port={port}", str(script)]
+    command += ["--master-addr=127.0.0.1", f"--master-port={port}", f"--log-dir={logs}", str(script)]
     loopback = "lo0" if sys.platform == "darwin" else "lo"
     return subprocess.Popen(
         command,

@@ -1,6 +1,6 @@
-"""torchrun's agent in a process of the fork server, with ranks forked from it: nobody loads PyTorch anew.
+"""torchrun's agent in a process of the fork server, where PyTorch is loaded already: the rest is the same.
 
-The command torchrun starts its ranks from nothing, which takes seconds each time; all the rest is the same.
+Its ranks start afresh: the agent has threads by then, and a process forked beside threads may hang.
 """
 
 import os
@@ -40,7 +40,7 @@ def _agent(command, ranks, folder, output, environment):
         local_addr="localhost",
         max_restarts=MAX_RESTARTS,
         logs_specs=DefaultLogsSpecs(log_dir=folder),
-        start_method="fork" if server.FORKS else "spawn",
+        start_method="spawn",
     )
     elastic_launch(config, _run_script)(*command)
 

@@ -50,8 +50,14 @@ PAGE_CONFIG = {"disabledExtensions": {"@jupyterlab/apputils-extension:announceme
 
 
 def find_browser():
-    """The path of a Chromium, or None; the environment variable CHROMIUM goes first."""
-    return next(filter(None, map(shutil.which, [os.environ.get("CHROMIUM", ""), *BROWSERS])), None)
+    """The path of a Chromium, or None; the environment variable CHROMIUM goes first.
+
+    Where BROWSER is "required", as in CI, there must be one, so that no test is skipped for lack of it.
+    """
+    found = next(filter(None, map(shutil.which, [os.environ.get("CHROMIUM", ""), *BROWSERS])), None)
+    if not found and os.environ.get("BROWSER") == "required":
+        raise RuntimeError("a browser is required here, and there is no Chromium")
+    return found
 
 
 @contextmanager
