@@ -20,6 +20,17 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
+def published(tmp_path_factory):
+    """The folder with the course's site/ and slides/, the two hours among them."""
+    import publish  # here, for the path to it is set above
+
+    folder = tmp_path_factory.mktemp("published")
+    publish.html(folder / "site")
+    publish.slides(folder / "slides", lecture="core")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def node():
     """ask(module, expression): what the expression is in JavaScript behind the widget's module, as JSON."""
     path = shutil.which("node")

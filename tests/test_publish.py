@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_output
 from pygments.styles import get_style_by_name
 from rendering import MarkdownWithMath, Renderer
 
+from course_lib import widgets
 from course_lib.pictures.style import contrast
 
 # What a browser fetches by itself; a link that a reader follows may lead out.
@@ -44,16 +45,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("published")
-    publish.html(folder / "site")
-    publish.slides(folder / "slides", lecture="core")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def pages(folder):
-    return [Page(path) for path in sorted(folder.rglob("*.html"))]
+def pages(published):
+    return [Page(path) for path in sorted(published.rglob("*.html"))]
 
 
 def test_all_are_there(pages):
@@ -67,13 +60,13 @@ def outside(address):
     return re.match(r"(?!data:)[\w+.-]+:|//", address)
 
 
-def test_nothing_is_loaded_from_elsewhere(folder, pages):
+def test_nothing_is_loaded_from_elsewhere(published, pages):
     for page in pages:
         assert page.loads
         for address in page.loads:
             assert not outside(address), (page.path.name, address)
             assert address.startswith("data:") or (page.path.parent / address).is_file(), address
-    for path in folder.rglob("*.css"):
+    for path in published.rglob("*.css"):
         for address in filter(None, sum(STYLE_URL.findall(path.read_text(encoding="utf-8")), ())):
             assert not outside(address), (path.name, address)
             assert address.startswith("data:") or (path.parent / address).is_file(), (path.name, address)
@@ -109,16 +102,16 @@ def test_a_search_engine_shows_what_a_chapter_is_about():
         assert 40 <= len(about) <= 65 and course == publish.COURSE, name
 
 
-def test_titles_differ(folder):
+def test_titles_differ(published):
     for kind in ("site", "slides"):
-        texts = [path.read_text(encoding="utf-8") for path in (folder / kind).glob("*.html")]
+        texts = [path.read_text(encoding="utf-8") for path in (published / kind).glob("*.html")]
         titles = [re.search(r"<title>(.+?)</title>", text)[1] for text in texts]
         assert len(set(titles)) == len(titles)
 
 
-def test_solutions_are_folded_and_stubs_are_not(folder):
+def test_solutions_are_folded_and_stubs_are_not(published):
     for name, notebook in publish.built().items():
-        text = (folder / "site" / f"{name}.html").read_text(encoding="utf-8")
+        text = (published / "site" / f"{name}.html").read_text(encoding="utf-8")
         solutions = [cell for cell in notebook.cells if "solution" in cell.metadata.get("tags", [])]
         assert text.count('<details class="solution">') == len(solutions) > 0
         unfolded = re.sub(r'<details class="solution">.*?</details>', "", text, flags=re.DOTALL)
@@ -170,14 +163,14 @@ def test_the_two_hours_are_a_plan_and_what_is_tagged():
     assert [title for title in titles if title not in plan.source] == [] and len(titles) > 5
 
 
-def test_every_measurement_that_a_deck_shows_has_its_recording(folder):
+def test_every_measurement_that_a_deck_shows_has_its_recording(published):
     notebooks = publish.built()
     for name, notebook in {**notebooks, publish.LECTURE: two_hours(notebooks)}.items():
         live = code_cells(notebook, "live")
         for cell in live:
             *recorded, caption = cell.outputs
             assert recorded and caption.data["text/markdown"].startswith("*Recorded on ")
-        text = (folder / "slides" / f"{name}.slides.html").read_text(encoding="utf-8")
+        text = (published / "slides" / f"{name}.slides.html").read_text(encoding="utf-8")
         assert text.count("<em>Recorded on ") == len(live)
 
 
@@ -186,10 +179,10 @@ def test_an_id_is_on_one_element(pages):
         assert [name for name, count in Counter(page.ids).items() if count > 1] == [], page.path.name
 
 
-def test_a_question_is_shown_with_its_choices(folder):
+def test_a_question_is_shown_with_its_choices(published):
     for name, notebook in publish.built().items():
         asked = [cell.metadata.question for cell in notebook.cells if "question" in cell.metadata]
-        for path in (folder / "site" / f"{name}.html", folder / "slides" / f"{name}.slides.html"):
+        for path in (published / "site" / f"{name}.html", published / "slides" / f"{name}.slides.html"):
             cards = re.findall(r'<div class="question">(.*?)</div>', path.read_text("utf-8"), re.DOTALL)
             assert [card.count("<li>") for card in cards] == [len(each.choices) for each in asked]
             assert all(each.key in card for each, card in zip(asked, cards, strict=True))
@@ -234,15 +227,15 @@ def test_code_is_legible(theme):
     assert [colour for colour in sorted(colours) if contrast(colour, paper) < 4.5] == []
 
 
-WIDGETS = "amdahl planner ring_player ring_time step_player sync_async timeline_player".split()
+WIDGETS = set(widgets.__all__) - {"quiz"}  # which has words only
 WIDGET = re.compile(rf"(?<![\w.])({'|'.join(WIDGETS)})\(")
 
 
-def test_what_a_widget_shows_stays(folder):  # C27
+def test_what_a_widget_shows_stays(published):  # C27
     """Its picture and its words are stored, and the site shows them."""
     stills = 0
     for name, notebook in publish.built().items():
-        path = folder / "site" / f"{name}.html"
+        path = published / "site" / f"{name}.html"
         text, alts = path.read_text(encoding="utf-8"), Page(path).alts
         for cell in code_cells(notebook):
             if not WIDGET.search(cell.source) or ".compare(" in cell.source:

@@ -62,14 +62,6 @@ def browser():
         yield browser
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("published")
-    publish.html(folder / "site")
-    publish.slides(folder / "slides", lecture="core")
-    return folder
-
-
 @pytest.fixture
 def opened(browser):
     """Opens a file; gives the page and what it complains of: errors, and what it asks the network for."""
@@ -100,8 +92,8 @@ def deck(opened, path, size=lab.PROJECTOR):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_deck_fits_the_projector(name, folder, opened):
-    page, complaints = deck(opened, folder / "slides" / f"{name}.slides.html")
+def test_a_deck_fits_the_projector(name, published, opened):
+    page, complaints = deck(opened, published / "slides" / f"{name}.slides.html")
     assert page.evaluate(CUT_OFF) == []
     assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
     assert page.evaluate(REPEATED_IDS) == complaints == []
@@ -110,8 +102,8 @@ def test_a_deck_fits_the_projector(name, folder, opened):
     assert len(steps) < len(notebook.cells)
 
 
-def test_the_speaker_sees_the_notes(folder, opened):
-    page, complaints = deck(opened, folder / "slides" / f"{publish.LECTURE}.slides.html")
+def test_the_speaker_sees_the_notes(published, opened):
+    page, complaints = deck(opened, published / "slides" / f"{publish.LECTURE}.slides.html")
     with page.expect_popup() as popup:
         page.keyboard.press("s")
     _, (first, *_) = read(publish.LECTURE)
@@ -122,18 +114,19 @@ def test_the_speaker_sees_the_notes(folder, opened):
 
 
 @pytest.mark.parametrize("name", NAMES[:-1])
-def test_a_deck_in_larger_letters_fits(name, folder, opened):
-    usual, large = (folder / "slides" / f"{name}.{kind}.html" for kind in ("slides", "large"))
+def test_a_deck_in_larger_letters_fits(name, published, opened):
+    usual, large = (published / "slides" / f"{name}.{kind}.html" for kind in ("slides", "large"))
     text = usual.read_text(encoding="utf-8")
     assert "--font: 1.0" in text
     large.write_text(text.replace("--font: 1.0", "--font: 1.4", 1), encoding="utf-8")
     page, _ = deck(opened, large)
+    large.unlink()  # others count the decks
     assert [text for text in page.evaluate(CUT_OFF) if text.startswith("cut off")] == []
 
 
-def test_nothing_is_lost_when_a_deck_is_cut(folder, opened):
+def test_nothing_is_lost_when_a_deck_is_cut(published, opened):
     """All text is there, in order, but for formulas, and for a table's head: it comes again on each page."""
-    path = folder / "slides" / f"{NAMES[1]}.slides.html"
+    path = published / "slides" / f"{NAMES[1]}.slides.html"
     page, _ = deck(opened, path)
     text = """(root, pieces) => [...root.querySelectorAll(pieces)].map(piece => {
         piece.querySelectorAll('.math, summary, thead, details.folded').forEach(one => one.remove());
@@ -145,8 +138,8 @@ def test_nothing_is_lost_when_a_deck_is_cut(folder, opened):
     assert len(shown) > 20_000
 
 
-def test_the_handout_is_one_sheet(folder, opened):
-    page, complaints = opened(folder / "slides" / "handout.html")
+def test_the_handout_is_one_sheet(published, opened):
+    page, complaints = opened(published / "slides" / "handout.html")
     page.wait_for_function("document.querySelector('.katex')")
     sheets = re.search(rb"/Type /Pages\b[^>]*/Count (\d+)", page.pdf(format="A4"))
     assert sheets[1] == b"1"
@@ -155,8 +148,8 @@ def test_the_handout_is_one_sheet(folder, opened):
 
 
 @pytest.mark.parametrize("name", [*NAMES[:-1], *publish.PAGES, "index"])
-def test_a_page_reads_on_a_phone(name, folder, opened):
-    page, complaints = opened(folder / "site" / f"{name}.html", PHONE)
+def test_a_page_reads_on_a_phone(name, published, opened):
+    page, complaints = opened(published / "site" / f"{name}.html", PHONE)
     page.wait_for_load_state()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
     assert page.evaluate(WRONG_FORMULAS) == page.evaluate(BROKEN) == 0
@@ -170,21 +163,21 @@ def barriers(page):
 
 
 @pytest.mark.parametrize("name", ["index", "glossary", NAMES[0]])
-def test_a_page_is_for_everybody(name, folder, opened):
-    page, _ = opened(folder / "site" / f"{name}.html", PHONE)
+def test_a_page_is_for_everybody(name, published, opened):
+    page, _ = opened(published / "site" / f"{name}.html", PHONE)
     assert barriers(page) == []
 
 
-def test_barriers_are_seen(folder, opened):
+def test_barriers_are_seen(published, opened):
     """One that all themes show, and one of the dark theme alone."""
-    page, _ = opened(folder / "site" / f"{NAMES[0]}.html", PHONE)
+    page, _ = opened(published / "site" / f"{NAMES[0]}.html", PHONE)
     page.evaluate("document.querySelector('img').removeAttribute('alt')")
     page.evaluate("document.querySelector('main p').style.color = '#1b1f24'")
     found = barriers(page)
     assert [text.split(":")[0] for text in found] == ["image-alt", "color-contrast"]
 
 
-def test_a_deck_is_for_everybody(folder, opened):
-    page, _ = deck(opened, folder / "slides" / f"{NAMES[-2]}.slides.html")
+def test_a_deck_is_for_everybody(published, opened):
+    page, _ = deck(opened, published / "slides" / f"{NAMES[-2]}.slides.html")
     page.evaluate(SHOW_ALL)
     assert barriers(page) == []

@@ -5,6 +5,8 @@ from importlib.util import find_spec
 import lab
 import pytest
 
+from course_lib import widgets
+
 BROWSER = lab.find_browser()
 
 pytestmark = [
@@ -13,7 +15,7 @@ pytestmark = [
     pytest.mark.timeout(lab.START + lab.OPEN + lab.RUN),
 ]
 
-PICTURES = ["amdahl", "planner", "ring_player", "ring_time", "step_player", "sync_async", "timeline_player"]
+PICTURES = [name for name in widgets.__all__ if name != "quiz"]  # timeline_player, which takes a run, is last
 CELLS = [
     f"from course_lib import simulate\nfrom course_lib.widgets import {', '.join(PICTURES)}, quiz\n"
     "from course_lib.predict import predict\nfrom course_lib.quiz import load_questions",
