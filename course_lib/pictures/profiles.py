@@ -56,7 +56,7 @@ def _readers(profile):
 
 
 def _draw(axes, profile, once):
-    for kind, phase in LOOKS.items():
+    for kind, look in LOOKS.items():
         phases = [phase for phase in profile.phases if phase.kind == kind]
         rows = sub_rows(phases)
         height = HEIGHT / (1 + max(rows, default=0))
@@ -68,7 +68,7 @@ def _draw(axes, profile, once):
             height=height,
             linewidth=0.4,
             label=once + label(f"ch8_phase_{kind}"),
-            **bar_look(phase),
+            **bar_look(look),
         )
     axes.set_yticks([0, 1], [label("ch8_lane_rank"), label("overlap_reduce_lane")])
     axes.grid(visible=False, axis="y")

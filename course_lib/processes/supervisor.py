@@ -179,21 +179,17 @@ class Supervisor:
         started = [member for member in self.members if member.process]
         if not release:
             for member in started:
-                _kill(member)
+                server.kill(member.process, member.alive)
         for member in self.members:
             if member.connection:
                 member.connection.close()  # a rank that has finished waits for this
         for member in started:
             if member.process.wait(LEAVE_LIMIT) is None:
-                _kill(member)
+                server.kill(member.process, member.alive)
                 member.process.wait(LEAVE_LIMIT)
             member.alive = False
-            _kill(member)
+            server.kill(member.process, member.alive)
             member.process.close()
-
-
-def _kill(member):
-    server.kill(member.process, member.alive)
 
 
 def _until(condition, seconds):

@@ -59,8 +59,9 @@ def html(folder):
     exporter.addresses = {name: f"{name}.html" for name in sources}
     menu = {"index": "The course", **PAGES}
     fresh(folder, ["katex"], ["style.css", "math.js", "scroll.js"])
+    shown = titles()
     for name, notebook in sources.items():
-        about = {"name": name, "pages": menu, **titles()[name]}
+        about = {"name": name, "pages": menu, **shown[name]}
         write(exporter, notebook, about, folder / f"{name}.html")
 
 
@@ -72,8 +73,9 @@ def slides(folder, font=1.0, lecture=None):
         notebooks[LECTURE] = two_hours(notebooks)
     files = ["style.css", "deck.css", "handout.css", "math.js", "scroll.js", "deck.js"]
     fresh(folder, ["katex", "reveal.js"], files)
+    shown = titles()
     for name, notebook in notebooks.items():
-        about = {"font": font, **titles()[name]}
+        about = {"font": font, **shown[name]}
         notebook.cells = with_notes(without_pace(notebook.cells), name)
         write(exporter, notebook, about, folder / f"{name}.slides.html")
     handout(folder)
