@@ -507,7 +507,10 @@ def test_a_failing_agent_ends_the_job_at_once(tmp_path):
         run_agents(second, ranks=1, timeout=50)
 
 
-def test_agents_may_print_more_than_a_pipe_holds(tmp_path):
+def test_agents_may_print_more_than_a_pipe_holds_and_leave_nothing(tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     chatty = tmp_path / "chatty.py"  # the second must have printed before the first ends
     chatty.write_text(
         "import os, pathlib, time\n"
@@ -520,6 +523,7 @@ def test_agents_may_print_more_than_a_pipe_holds(tmp_path):
     )
     texts = run_agents(chatty, ranks=1, timeout=50)
     assert len(texts[1]) > 2**20 > len(texts[0])
+    assert not list(temporary.iterdir())
 
 
 def test_agents_end_when_their_time_is_up(tmp_path):

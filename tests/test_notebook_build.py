@@ -13,6 +13,7 @@ from build import (
     chapters,
     code_cells,
     differences,
+    how_to_build,
     main,
     orphans,
     prepare,
@@ -166,6 +167,22 @@ def test_the_check_finds_what_has_no_counterpart(copy):
     assert "08_other: has no source" in main(["--check"], copy.source.parent)
 
 
+def test_a_chapter_that_the_course_does_not_list_is_refused_at_once(tmp_path):
+    chapter = new_course(tmp_path, name="13_new")
+    chapter.data.mkdir()
+    (chapter.data / "course.json").write_text("[]")
+    for arguments in (["--check"], ["--record"], []):
+        assert main(arguments, chapter.source.parent) == "13_new: not in data/course.json"
+    assert not chapter.notebook.exists()
+
+
+def test_the_check_says_what_to_type(copy):
+    edit(copy.source, "Some words.", "Other words.")
+    assert main(["--check"], copy.source.parent).endswith("\nBuild again: make notebooks NB=07")
+    assert how_to_build(["07", "10"]) == 'Build again: make notebooks NB="07 10"'
+    assert how_to_build() == "Build again: make notebooks"
+
+
 def test_a_live_cell_shows_the_recording_and_whose_it_is(built):
     recording = json.loads(built.recording.read_text())
     (cell,) = code_cells(read(built), "live")
@@ -179,7 +196,7 @@ def test_a_live_cell_shows_the_recording_and_whose_it_is(built):
 
 def test_a_live_cell_without_recording_asks_for_one(copy):
     edit(copy.source, "perf_counter_ns", "time_ns")
-    with pytest.raises(BuildError, match="07_tiny.*import time.*--record"):
+    with pytest.raises(BuildError, match="07_tiny.*import time.*make record NB=07"):
         build(copy)
 
 

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from build import chapters, differences, orphans
+from build import chapters, differences, how_to_build, orphans
 from rules import violations
 
 every_chapter = pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
@@ -10,7 +10,8 @@ every_chapter = pytest.mark.parametrize("chapter", chapters(), ids=lambda chapte
 
 @every_chapter
 def test_is_what_its_source_gives(chapter):
-    assert not (found := differences(chapter.source)), "\n".join(found)
+    found = differences(chapter.source)
+    assert not found, "\n".join([*found, how_to_build([chapter.number])])
 
 
 @every_chapter

@@ -5,7 +5,7 @@ from collections import Counter
 
 import nbformat
 import pytest
-from build import chapters, stale
+from build import chapters, how_to_build, stale
 from pages import CLAIM, VERDICTS, further_reading, ledger, parts, table, titles
 from thread import minutes
 
@@ -20,7 +20,7 @@ every_chapter = pytest.mark.parametrize("name", NOTEBOOKS)
 
 
 def test_pages_and_readme_are_what_the_chapters_and_data_give():
-    assert not stale(), "build again: python notebooks/source/build.py"
+    assert not stale(), how_to_build()
 
 
 # --- the chapters and their ends

@@ -34,6 +34,8 @@ from nbformat.validator import NotebookValidationError
 from pages import pages
 from thread import PAGES, add_thread, with_table
 
+from course_lib.course import chapters as listed
+
 SOURCES = Path(__file__).resolve().parent
 CELL_TIMEOUT = 60  # seconds
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -64,12 +66,20 @@ class Chapter:
         return self.source.stem
 
     @property
+    def number(self):
+        return self.name[:2]
+
+    @property
     def notebook(self):
         return self.source.parent.parent / f"{self.name}.ipynb"
 
     @property
+    def data(self):
+        return self.source.parents[2] / "data"
+
+    @property
     def recording(self):
-        return self.source.parents[2] / "data" / "recorded" / f"{self.name}.json"
+        return self.data / "recorded" / f"{self.name}.json"
 
     @property
     def digest(self):
@@ -93,7 +103,7 @@ def chapters(names=(), sources=SOURCES):
 def find(name, everything):
     stem = Path(name).stem
     for chapter in everything:
-        if stem == chapter.name or stem.zfill(2) == chapter.name[:2]:
+        if stem == chapter.name or stem.zfill(2) == chapter.number:
             return chapter
     there_is = ", ".join(chapter.name for chapter in everything) or "none"
     raise BuildError(f"no chapter {name!r}; there is: {there_is}")
@@ -138,6 +148,8 @@ def name_cells(cells):
 
 def prepare(chapter):
     """The notebook before it is executed."""
+    if (chapter.data / "course.json").exists() and chapter.name not in (each.notebook for each in listed()):
+        raise BuildError(f"{chapter.name}: not in data/course.json")
     try:
         notebook = jupytext.reads(chapter.source.read_text(encoding="utf-8"), fmt="md:myst")
     except (MystMetadataParsingError, NotebookValidationError) as error:
@@ -238,7 +250,7 @@ def read_recording(notebook, chapter):
         if cell.id not in recording["cells"]:
             raise BuildError(
                 f"{chapter.name}: no recording of the live cell {cell.id} ({cell.source.splitlines()[0]}): "
-                f"it is new or was edited. Measure: python notebooks/source/build.py {chapter.name} --record"
+                f"it is new or was edited. Measure: make record NB={chapter.number}"
             )
     return recording
 
@@ -290,9 +302,10 @@ def face(cell):
 def differences(source):
     """How the stored notebook of `source` differs from what its source would give; nothing is executed."""
     chapter = Chapter(Path(source))
+    expected = prepare(chapter)
     if not chapter.notebook.exists():
         return [f"{chapter.name}: has no notebook"]
-    expected, stored = prepare(chapter), nbformat.read(chapter.notebook, as_version=4)
+    stored = nbformat.read(chapter.notebook, as_version=4)
     found = first_differing_cell(chapter.name, expected.cells, stored.cells)
     if stored.metadata.get("course", {}).get("digest") != chapter.digest:
         found.append(f"{chapter.name}: was built from another source or recording")
@@ -349,10 +362,18 @@ def stale(sources=SOURCES):
 
 
 def check(chosen, sources):
-    found = [text for chapter in chosen for text in differences(chapter.source)] + orphans(sources)
+    differ = {chapter.number: found for chapter in chosen if (found := differences(chapter.source))}
+    found = sum(differ.values(), []) + orphans(sources)
     found += [f"{path.name}: is not what the chapters and data/ would give" for path in stale(sources)]
     if found:
-        raise BuildError("\n".join(found) + "\nBuild again: make notebooks")
+        raise BuildError("\n".join([*found, how_to_build(differ)]))
+
+
+def how_to_build(numbers=()):
+    """What to type, to build the chapters with these numbers."""
+    chosen = " ".join(numbers)
+    quoted = f'"{chosen}"' if " " in chosen else chosen
+    return "Build again: make notebooks" + f" NB={quoted}" * bool(chosen)
 
 
 def make(chosen, force, recording_anew):

@@ -9,14 +9,16 @@ and in the dark theme (NAME-light-01.png …), and screen by screen as a project
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,9 +62,17 @@ def find_browser():
     return found
 
 
+class Server(NamedTuple):
+    """A JupyterLab that listens."""
+
+    url: str
+    token: str
+    log: Path
+
+
 @contextmanager
 def jupyter_lab(notebooks=NOTEBOOKS):
-    """Serve a copy of `notebooks`, so that those in the repository stay as they are; gives (url, token)."""
+    """Serve a copy of `notebooks`, so that those in the repository stay as they are; gives a Server."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         served, settings, runtime = folder / "notebooks", folder / "settings", folder / "runtime"
@@ -98,7 +108,7 @@ def jupyter_lab(notebooks=NOTEBOOKS):
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
             )
         try:
-            yield address(server, runtime, log)
+            yield Server(*address(server, runtime, log), log)
         finally:
             stop(server)
 
@@ -192,6 +202,7 @@ class Notebook:
     """A notebook open in a browser."""
 
     page: object
+    log: Path  # JupyterLab's
     complaints: list = field(default_factory=list)  # errors on the browser's console
 
     def ask(self, script, *args):
@@ -216,6 +227,16 @@ class Notebook:
 
     def popups(self):
         return self.ask(POPUPS)
+
+    def keep(self, name):
+        """Leave JupyterLab's log, and a picture of what shows now, in the artefacts: something has failed."""
+        from playwright.sync_api import Error
+
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        kept = ARTIFACTS / f"failed-{re.sub(r'[^0-9A-Za-z]+', '-', name).strip('-')}"
+        shutil.copy(self.log, f"{kept}.log")
+        with suppress(Error):  # it may be the browser that has failed
+            self.page.screenshot(path=f"{kept}.png", timeout=10_000)
 
     def settle(self):
         """Wait until the notebook no longer grows: formulas, pictures and widgets draw late."""
@@ -282,17 +303,21 @@ def ran(path, name, cells):
 @contextmanager
 def opened(browser, server, name):
     """`name` (without suffix) in a new window, its kernel ready, the side bar closed."""
-    url, token = server
     page = browser.new_page(viewport={"width": PROJECTOR[0], "height": PROJECTOR[1]})
-    notebook = Notebook(page)
+    notebook = Notebook(page, server.log)
     page.on("console", lambda message: message.type == "error" and notebook.complaints.append(message.text))
     page.on("pageerror", lambda error: notebook.complaints.append(str(error)))
     try:
-        page.goto(f"{url}lab/workspaces/{quote(name)}/tree/{quote(name)}.ipynb?reset&token={token}")
+        page.goto(
+            f"{server.url}lab/workspaces/{quote(name)}/tree/{quote(name)}.ipynb?reset&token={server.token}"
+        )
         notebook.wait_for(READY, OPEN)
         notebook.ask(PANEL + "app.shell.collapseLeft()")
         yield notebook
         notebook.ask(PANEL + "return panel.sessionContext.shutdown()")  # twelve kernels would add up
+    except Exception:
+        notebook.keep(name)
+        raise
     finally:
         page.close()
 

@@ -168,3 +168,10 @@ def test_screenshots(notebook):
     until(notebook, lambda: "Arguable" in cell(notebook, 1).inner_text())
     paths = notebook.pictures(lab.ARTIFACTS, "quiz")
     assert {path.name.split("-")[1] for path in paths} == {"light", "dark", "projected"}
+
+
+def test_a_failed_test_leaves_a_picture_and_the_log(notebook, monkeypatch, tmp_path):
+    monkeypatch.setattr(lab, "ARTIFACTS", tmp_path)
+    notebook.keep("test_this[a/b]")
+    assert (tmp_path / "failed-test-this-a-b.png").read_bytes().startswith(b"\x89PNG")
+    assert "Kernel started" in (tmp_path / "failed-test-this-a-b.log").read_text()
