@@ -52,14 +52,12 @@ class Question:
     proof: Proof | None = None
 
     def __repr__(self):
-        lines = [f"{self.id}. {self.text}", *(f"  {letter}  {text}" for letter, text in self.options.items())]
-        return "\n".join([*lines, f"  ({self.about})"])
+        listed = [f"  {letter}  {text}" for letter, text in self.options.items()]
+        return "\n".join([f"{self.id}. {self.text} ({self.about})", *listed])
 
     def _repr_markdown_(self):
         listed = [f"- **{letter}** {text}" for letter, text in self.options.items()]
-        return "\n".join(
-            [f"**{self.id}.** {self.text}", *([""] * bool(listed)), *listed, "", f"*{self.about}*"]
-        )
+        return "\n".join([f"**{self.id}.** {self.text} *({self.about})*", *([""] * bool(listed)), *listed])
 
     @property
     def about(self):

@@ -1,8 +1,10 @@
 """torchrun's agent in a process of the fork server, where PyTorch is loaded already: the rest is the same.
 
-Its ranks start afresh: the agent has threads by then, and a process forked beside threads may hang.
+Its ranks come from a fork server of its own, which loads PyTorch once for all of them and all restarts. (The
+agent itself has threads by then, and a process forked beside threads may hang.)
 """
 
+import multiprocessing
 import os
 import runpy
 import sys
@@ -30,6 +32,7 @@ def _agent(command, ranks, folder, output, environment):
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+    multiprocessing.set_forkserver_preload(["course_lib.processes.preload", __name__])
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -40,7 +43,7 @@ def _agent(command, ranks, folder, output, environment):
         local_addr="localhost",
         max_restarts=MAX_RESTARTS,
         logs_specs=DefaultLogsSpecs(log_dir=folder),
-        start_method="spawn",
+        start_method="forkserver" if server.FORKS else "spawn",
     )
     elastic_launch(config, _run_script)(*command)
 

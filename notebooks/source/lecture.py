@@ -1,4 +1,6 @@
-"""The deck of two hours: the cells tagged lecture-core, chapter after chapter, behind a plan with minutes."""
+"""The deck of two hours: a plan with minutes, the cells tagged lecture-core, and what to keep."""
+
+from pathlib import Path
 
 from nbformat import from_dict
 from nbformat.v4 import new_markdown_cell, new_notebook
@@ -7,11 +9,18 @@ from speaker_notes import heading_of, read
 
 LECTURE = "lecture-core"  # the tag of its cells, and its name
 TITLE = "# Synchronous data-parallel SGD in two hours"
+ARTICLE = (
+    '"The article", here and there, is an introduction to synchronous SGD, in Chinese, that tells of a class '
+    "at a giant jigsaw puzzle. What it claims was run, and measured."
+)
+CLOSE = Path(__file__).resolve().parents[1] / "lecture" / "close.md"  # the last slide
 
 
 def two_hours(notebooks):
     """One notebook of what is tagged in {name: notebook}."""
     parts = {title(notebook): tagged(notebook) for notebook in notebooks.values()}
+    last = new_markdown_cell(CLOSE.read_text(encoding="utf-8"))
+    parts[heading_of(last)] = [last]
     cells = [new_markdown_cell(plan(parts)), *(cell for part in parts.values() for cell in part)]
     return new_notebook(cells=cells, metadata=next(iter(notebooks.values())).metadata)
 
@@ -42,4 +51,4 @@ def plan(parts):
         if headings:
             minutes = f"{taken[0].start}–{taken[-1].stop}" if taken else ""
             rows.append(f"| {minutes} | {name} |")
-    return f"{TITLE}\n\n" + "\n".join(rows)
+    return "\n\n".join([TITLE, "\n".join(rows), ARTICLE])

@@ -38,7 +38,10 @@ def versions():
     pins = [Requirement(text) for line in lines if (text := line.split("#")[0].strip())]
     there = {pin: found for pin in pins if (found := installed(pin.name))}
     if other := [f"{pin.name} {found}" for pin, found in there.items() if found not in pin.specifier]:
-        raise Remark(f"other versions than were tested: {', '.join(other[:5])}", "make clean, make install")
+        raise Remark(
+            f"other versions than were tested: {', '.join(other[:5])}",
+            "after the lecture: make clean, make install",
+        )
     return f"{len(there)} packages in the versions that were tested"
 
 
