@@ -155,12 +155,14 @@ def test_notes_are_kept_for_the_speaker(tmp_path):
     assert "--font: 1.5" in text
 
 
-def test_the_two_hours_are_a_plan_and_what_is_tagged():
+def test_the_two_hours_are_a_plan_what_is_tagged_and_what_to_keep():
     notebooks = publish.built()
-    plan, *path = two_hours(notebooks).cells
+    plan, *path, last = two_hours(notebooks).cells
     assert [cell.id for cell in path] == [cell.id for each in notebooks.values() for cell in tagged(each)]
     titles = [each.cells[0].source.splitlines()[0][2:] for each in notebooks.values() if tagged(each)]
-    assert [title for title in titles if title not in plan.source] == [] and len(titles) > 5
+    titles.append(last.source.splitlines()[0].removeprefix("## "))
+    assert [title for title in titles if title not in plan.source] == [] and len(titles) > 6
+    assert last.metadata.slideshow.slide_type == "slide"
 
 
 def test_every_measurement_that_a_deck_shows_has_its_recording(published):

@@ -19,7 +19,8 @@ CLOSE = Path(__file__).resolve().parents[1] / "lecture" / "close.md"  # the last
 def two_hours(notebooks):
     """One notebook of what is tagged in {name: notebook}."""
     parts = {title(notebook): tagged(notebook) for notebook in notebooks.values()}
-    last = new_markdown_cell(CLOSE.read_text(encoding="utf-8"))
+    own_slide = {"slideshow": {"slide_type": "slide"}}
+    last = new_markdown_cell(CLOSE.read_text(encoding="utf-8"), metadata=own_slide)
     parts[heading_of(last)] = [last]
     cells = [new_markdown_cell(plan(parts)), *(cell for part in parts.values() for cell in part)]
     return new_notebook(cells=cells, metadata=next(iter(notebooks.values())).metadata)
