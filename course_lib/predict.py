@@ -46,8 +46,12 @@ def compare(guess, measured, computed=False):
     return Comparison(guess, measured, computed)
 
 
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _positive(value):
-    return isinstance(value, Real) and not isinstance(value, bool) and value > 0
+    return _is_number(value) and value > 0
 
 
 def ratio(one, other):
@@ -61,7 +65,7 @@ def ratio(one, other):
 
 
 def _short(value):
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if not _is_number(value):
         return str(value)
     try:
         number = float(value)

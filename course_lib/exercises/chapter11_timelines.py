@@ -71,7 +71,7 @@ def _diagnosis(diagnosis):
 
 # --- the five runs
 
-_AILMENTS = {
+_AILMENTS: dict[str, dict[str, float]] = {
     "straggler": {"slow": 2},
     "slow_link": {},
     "tiny_buckets": {"buckets": 20},

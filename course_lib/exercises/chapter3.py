@@ -160,11 +160,11 @@ def _agrees(agrees):
             theta = _drawn(1, size, 5)[0]
             last_bit, other_order = theta.copy(), theta[::-1].copy()
             last_bit[size // 2] = np.nextafter(theta[size // 2], np.inf)
-            kinds = [("all equal", theta, None)]
-            for odd in {0, ranks - 1} if ranks > 1 else ():
-                last = f"rank {odd} is off by the last bit of one number"
-                order = f"rank {odd} holds the same numbers in another order"
-                kinds += [(last, last_bit, odd), (order, other_order, odd)]
+            kinds: list[tuple] = [("all equal", theta, None)]
+            for rank in {0, ranks - 1} if ranks > 1 else ():
+                last = f"rank {rank} is off by the last bit of one number"
+                order = f"rank {rank} holds the same numbers in another order"
+                kinds += [(last, last_bit, rank), (order, other_order, rank)]
             for name, strange, odd in kinds:
                 _expect_verdicts(
                     agrees, f"{workers(ranks)}, {_size(size)}, {name}", ranks, theta, strange, odd

@@ -1,5 +1,6 @@
 """Checker of chapter 8: micro-batches under DDP with a single all-reduce, in real processes."""
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -87,7 +88,7 @@ def _slip(seen, mean, number):
 class _Watch:
     """A worker: an Observed for each number of micro-batches; None in place of it for an untouched stub."""
 
-    accumulate: object
+    accumulate: Callable
 
     def __call__(self, comm):
         try:

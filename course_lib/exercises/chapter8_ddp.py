@@ -3,6 +3,7 @@
 The ranks watch every all-reduce that the attempt asks for; what they saw is judged here.
 """
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -101,7 +102,7 @@ def _same(one, other):
 class _Watch:
     """A worker that tries `own_ddp`, and watches."""
 
-    own_ddp: object
+    own_ddp: Callable
 
     def __call__(self, comm):
         import torch

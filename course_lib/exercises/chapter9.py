@@ -235,7 +235,7 @@ def _expect_rows(case, rank, got, rows, touched):
 
 def _wrong_mean(mean, rows, values, touched, sums, rank):
     ranks, everyone, all_values = len(rows), np.concatenate(rows), np.concatenate(values)
-    holders = sum(np.isin(touched, each) for each in rows)[:, None]
+    holders = np.sum([np.isin(touched, each) for each in rows], axis=0)[:, None]
     last, once = np.zeros_like(sums), np.zeros_like(sums)
     last[np.searchsorted(touched, everyone)] = all_values
     for each, value in zip(rows, values, strict=True):

@@ -17,6 +17,8 @@ def exercise(key):
     """Make a check, a function that returns a Report, note in the learner's progress what it accepts."""
 
     def decorate(check):
+        check.exercise = key
+
         @wraps(check)
         def noting(*answers, **options):
             report = check(*answers, **options)
@@ -25,7 +27,6 @@ def exercise(key):
                     progress.note("solved", key)
             return report
 
-        noting.exercise = key
         return noting
 
     return decorate

@@ -23,7 +23,8 @@ class WatchedServer:
         self.taken, self.staleness, self.read = 0, [], {}
         self._comm, self._case, self._updates = comm, case, updates
         self._workers, self._stopped = range(1, comm.size), set()
-        self._gradient = self._held = None  # the last one, and the parameters it was computed at
+        # The last gradient, and the parameters it was computed at.
+        self._gradient, self._held = np.zeros_like(start), start
 
     def send(self, array, to):
         self._expect(not isinstance(to, np.ndarray), f"the server sent to an array. {SWAPPED}")

@@ -79,7 +79,7 @@ def _first_to_wait(story):
     return min(range(story.setting.ranks), key=lambda rank: story.diaries[rank].ready[0][-1])
 
 
-def _place(turn, ranks, far=1.0):
+def _place(turn, ranks, far=1.0) -> tuple[float, float]:
     angle = 2 * math.pi * turn / ranks - math.pi / 2
     return far * WIDE * math.cos(angle), -far * HIGH * math.sin(angle)
 
@@ -115,8 +115,10 @@ def _class(axes, story, now):
     for rank in range(ranks):
         colour, width = ("#222222", 2.4) if rank in busy else (QUIET, 1.2)
         path = Path([_on_link(rank, ranks, step / 24) for step in range(25)])
-        look = {"color": colour, "linewidth": width, "mutation_scale": 11, "zorder": 1}
-        axes.add_artist(FancyArrowPatch(path=path, arrowstyle="-|>", **look))
+        arrow = FancyArrowPatch(
+            path=path, arrowstyle="-|>", color=colour, linewidth=width, mutation_scale=11, zorder=1
+        )
+        axes.add_artist(arrow)
     for rank in range(ranks):
         desk = now.desks[rank]
         draw_student(

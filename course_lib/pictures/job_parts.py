@@ -27,22 +27,12 @@ WIDE, HIGH, APART, DEEP = 2.3, 1.05, 3.3, 2.0
 
 def component_map():
     """The six parts of one worker and what goes from one to the next; other workers hang on the backend."""
-    from matplotlib.patches import FancyBboxPatch
-
     with styled():
         figure, axes = new_figure(height=4.3)
         figure.set_size_inches(7.6, 4.3)
         for name, (place, mode, chapters) in COMPONENTS.items():
             x, y = _centre(place)
-            box = FancyBboxPatch(
-                (x - WIDE / 2, y - HIGH / 2),
-                WIDE,
-                HIGH,
-                boxstyle="round,pad=0,rounding_size=0.15",
-                facecolor=MODE_COLOURS[mode],
-                edgecolor="#444444",
-            )
-            axes.add_artist(box)
+            _box(axes, x - WIDE / 2, y - HIGH / 2, WIDE, HIGH, 0.15, facecolor=MODE_COLOURS[mode])
             axes.text(x, y + 0.18, label(f"ch1_part_{name}"), ha="center", va="center", weight="bold")
             seen = label(f"step_player_{mode}")
             found = label("ch1_chapters", mode=seen, first=chapters[0], second=chapters[1])
@@ -73,6 +63,14 @@ def _centre(place):
     return APART * place[0], -DEEP * place[1]
 
 
+def _box(axes, x, y, width, height, rounding, *, edgecolor="#444444", **look):
+    """A box with round corners; (x, y) is its lower left one."""
+    from matplotlib.patches import FancyBboxPatch
+
+    style = f"round,pad=0,rounding_size={rounding}"
+    axes.add_artist(FancyBboxPatch((x, y), width, height, boxstyle=style, edgecolor=edgecolor, **look))
+
+
 def _arrow(axes, start, stop, text):
     """From the edge of one box to the edge of the other, with what goes there beside it."""
     (x, y), (u, v) = start, stop
@@ -94,24 +92,17 @@ def _line(axes, start, stop, style):
 
 def machines(nodes=2, per_node=4):
     """`nodes` machines with `per_node` GPUs each: a process a GPU, its rank and its local rank."""
-    from matplotlib.patches import FancyBboxPatch
-
     ranks = nodes * per_node
     with styled():
         figure, axes = new_figure(height=2.5)
         figure.set_size_inches(7.6, 2.5)
         for node in range(nodes):
-            corner = (node * (per_node + 0.6) - 0.55, -0.85)
-            look = {
-                "boxstyle": "round,pad=0,rounding_size=0.12",
-                "facecolor": "#F4F4F4",
-                "edgecolor": "#444444",
-            }
-            axes.add_artist(FancyBboxPatch(corner, per_node + 0.1, 2.3, **look))
-            axes.text(corner[0] + 0.12, 1.22, label("ch1_node", node=node), va="center", weight="bold")
+            left = node * (per_node + 0.6) - 0.55
+            _box(axes, left, -0.85, per_node + 0.1, 2.3, 0.12, facecolor="#F4F4F4")
+            axes.text(left + 0.12, 1.22, label("ch1_node", node=node), va="center", weight="bold")
             for local in range(per_node):
                 rank = node * per_node + local
-                _process(axes, corner[0] + 0.55 + local, rank, local)
+                _process(axes, left + 0.55 + local, rank, local)
         axes.set(xlim=(-0.7, nodes * (per_node + 0.6) - 0.9), ylim=(-0.95, 1.5), aspect="equal")
         axes.axis("off")
         axes.set_title(label("ch1_machines_title", nodes=nodes, per_node=per_node, ranks=ranks))
@@ -123,12 +114,10 @@ def machines(nodes=2, per_node=4):
 
 
 def _process(axes, x, rank, local):
-    from matplotlib.patches import FancyBboxPatch
-
-    look = {"boxstyle": "round,pad=0,rounding_size=0.08", "facecolor": "white", "linewidth": 2}
-    axes.add_artist(FancyBboxPatch((x - 0.42, 0.05), 0.84, 0.85, edgecolor=rank_colour(rank), **look))
+    look = {"facecolor": "white", "linewidth": 2}
+    _box(axes, x - 0.42, 0.05, 0.84, 0.85, 0.08, edgecolor=rank_colour(rank), **look)
     axes.text(x, 0.62, label("ch1_rank", rank=rank), ha="center", va="center", fontsize=10, weight="bold")
     axes.text(x, 0.3, label("ch1_local", local=local), ha="center", va="center", fontsize=8)
     axes.plot([x, x], [0.05, -0.2], color="#444444", linewidth=1.2, label="_")
-    axes.add_artist(FancyBboxPatch((x - 0.42, -0.65), 0.84, 0.45, edgecolor="#444444", **look))
+    _box(axes, x - 0.42, -0.65, 0.84, 0.45, 0.08, **look)
     axes.text(x, -0.42, label("ch1_gpu", local=local), ha="center", va="center", fontsize=9)

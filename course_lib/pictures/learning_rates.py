@@ -44,9 +44,9 @@ def _finding(sweeps):
         if fails.any():
             found.append(label("ch7_fails_from", name=name, batch=int(sweep.batches[fails.argmax()])))
     if not found:
-        middles = {name: np.median(sweep.losses[-1]) for name, sweep in sweeps.items()}
+        best = min(sweeps, key=lambda name: np.median(sweeps[name].losses[-1]))
         batch = max(int(sweep.batches[-1]) for sweep in sweeps.values())
-        return label("ch7_never_fails", batch=batch, name=min(middles, key=middles.get))
+        return label("ch7_never_fails", batch=batch, name=best)
     text = "; ".join(found)
     return text[0].upper() + text[1:]
 

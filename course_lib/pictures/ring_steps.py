@@ -41,13 +41,9 @@ def _panel(axes, table, counts, sent, ranks):
         for chunk, text in enumerate(row):
             whole, leaves = counts[rank][chunk] == ranks, (rank, chunk) in sent
             shade = 1 - 0.32 * (counts[rank][chunk] - 1) / (ranks - 1)
-            edge = (
-                {"edgecolor": "black", "linewidth": 1.4}
-                if whole
-                else {"edgecolor": "#888888", "linewidth": 0.5}
-            )
-            box = Rectangle((rank + 0.04, chunk + 0.04), 0.92, 0.92, facecolor=(shade, shade, 1.0), **edge)
-            axes.add_patch(box)
+            corner, colour = (rank + 0.04, chunk + 0.04), (shade, shade, 1.0)
+            edge, width = ("black", 1.4) if whole else ("#888888", 0.5)
+            axes.add_patch(Rectangle(corner, 0.92, 0.92, facecolor=colour, edgecolor=edge, linewidth=width))
             words = f"{text}→" if leaves else text
             axes.text(rank + 0.5, chunk + 0.5, words, ha="center", va="center", fontsize=size)
     axes.set(xlim=(-0.05, ranks + 0.05), ylim=(ranks + 0.05, -0.05))

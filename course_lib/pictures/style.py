@@ -89,9 +89,7 @@ logging.getLogger("matplotlib").setLevel(logging.ERROR)
 @contextmanager
 def styled():
     """Draw in the course's style, whatever the caller's settings."""
-    import matplotlib
+    import matplotlib.style
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_SETTINGS)
+    with matplotlib.style.context(_SETTINGS, after_reset=True):
         yield

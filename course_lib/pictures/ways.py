@@ -80,8 +80,8 @@ def _draw_lanes(axes, outcomes, shown):
     axes.grid(visible=False, axis="y")
     handles, names = axes.get_legend_handles_labels()
     once = dict(zip(names, handles, strict=True))  # each kind once, not once a way
-    place = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.14), "borderaxespad": 0}
-    axes.legend(once.values(), once, ncols=4, handlelength=1.4, **place)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.14), "borderaxespad": 0}
+    axes.legend(once.values(), once, ncols=4, handlelength=1.4, **below)
 
 
 def _draw_bars(axes, bars, late, name):

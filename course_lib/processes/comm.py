@@ -30,7 +30,7 @@ class ProcessComm(Comm):
         super().__init__(rank, size)
         self.device = device
         self.log = Log()
-        self.begin = None  # the common start by this host's clock, once the ranks have met
+        self.begin: float  # the common start by this host's clock, set once the ranks have met
         self._group = group
         self._page = page
         self._outbox = Outbox()
@@ -42,7 +42,7 @@ class ProcessComm(Comm):
     def send(self, array, to):
         start = time.monotonic()
         array, to = as_array(array), self._peer("to", to)
-        self._post(*self._message(array), to)
+        self._post(to, *self._message(array))
         self.log.call("send", start, n_bytes(array), f"to {to}", to)
 
     def recv(self, source, out=None):
@@ -63,7 +63,7 @@ class ProcessComm(Comm):
         array, to, source = as_array(array), self._peer("to", to), self._peer("source", source)
         message = self._message(array)  # before anything can land in `out`, which may share its memory
         arrival = self._expect(source, out)  # before the send: else a slow link turns half-duplex
-        self._post(*message, to)
+        self._post(to, *message)
         self.log.call("send", start, n_bytes(array), f"to {to}", to)
         return self._arrived(start, arrival)
 
@@ -129,7 +129,7 @@ class ProcessComm(Comm):
         """What is sent for an array: its envelope, and a copy as bytes."""
         return wire.envelope_of(array), wire.as_bytes(wire.host_copy(array))
 
-    def _post(self, envelope, payload, to):
+    def _post(self, to, envelope, payload):
         self._isend(envelope.header(), to, wire.HEADER_TAG)
         if len(payload):
             self._isend(payload, to, envelope.tag)

@@ -14,7 +14,8 @@ class Interrupts:
         self._previous, self._noted = None, None
         handler = signal.getsignal(signal.SIGINT)
         if threading.current_thread() is threading.main_thread() and callable(handler):
-            self._previous = signal.signal(signal.SIGINT, self._note)
+            signal.signal(signal.SIGINT, self._note)
+            self._previous = handler
         return self
 
     def __exit__(self, kind, error, trace):
@@ -26,7 +27,7 @@ class Interrupts:
     def check(self):
         """Do what the interrupt would have done: raise KeyboardInterrupt, most often."""
         __tracebackhide__ = True
-        if self._noted is not None:
+        if self._previous is not None and self._noted is not None:
             noted, self._noted = self._noted, None
             self._previous(*noted)
 

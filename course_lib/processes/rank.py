@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from typing import Any
 
 from course_lib import tracebacks
 from course_lib.errors import RankError
@@ -91,7 +92,7 @@ def become_leader():
     if os.getppid() != parent:
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    server = forkserver._forkserver
+    server: Any = forkserver._forkserver  # what is used of it is private
     if server._forkserver_alive_fd is not None:
         os.close(server._forkserver_alive_fd)
     # A DataLoader in this rank may want a fork server: it starts one of its own.

@@ -63,6 +63,8 @@ if FORKS:
         A script without a __main__ guard would otherwise be executed again in every rank.
         """
 
+        _fds: list[int]  # multiprocessing's, which its type hints leave out
+
         def _launch(self, process_obj):
             setup = spawn.get_preparation_data(process_obj.name)
             setup.pop("init_main_from_name", None)
@@ -79,7 +81,8 @@ if FORKS:
             self.sentinel, writer = _server.connect_to_new_process(self._fds)
             # The rank reads this pipe's other end to learn that its parent is gone.
             parent_end = os.dup(writer)
-            self.finalizer = util.Finalize(self, util.close_fds, (parent_end, self.sentinel))
+            ends = parent_end, self.sentinel
+            self.finalizer = util.Finalize(self, util.close_fds, ends)  # type: ignore[attr-defined]
             with open(writer, "wb") as pipe:
                 pipe.write(message.getbuffer())
 
@@ -116,7 +119,7 @@ def _main_hidden():
     """Hide where __main__ came from, for spawn would execute it again in the new process."""
     main = sys.modules["__main__"]
     with _main_lock:
-        kept = {name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__}
+        kept = {name: main.__dict__.pop(name) for name in ["__file__", "__spec__"] if name in main.__dict__}
         main.__spec__ = None
         try:
             yield

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import contextmanager
 from multiprocessing import util
+from typing import Any
 
 LONGEST = 107  # bytes, of Linux
 FOLDER, SOCKET = "/pymp-12345678", "/listener-12345678"  # as multiprocessing calls them
@@ -18,7 +19,8 @@ def room_for_a_socket():
 
     Raises OSError where TMPDIR is too long and /tmp cannot be written to.
     """
-    config = multiprocessing.current_process()._config  # where util.get_temp_dir keeps its folder
+    process: Any = multiprocessing.current_process()
+    config = process._config  # where util.get_temp_dir keeps its folder
     before = config.get("tempdir")
     path = before + SOCKET if before else tempfile.gettempdir() + FOLDER + SOCKET
     if len(os.fsencode(path)) <= LONGEST:

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
+from typing import Any
 
 from course_lib.output import Live
 from course_lib.processes import failures, rank, server, status
@@ -36,9 +37,9 @@ class Member:
     def __init__(self, rank, folder):
         self.rank = rank
         self.files = RankFiles(folder, rank)
-        self.process = None
+        self.process: Any = None  # what server.start_rank returns
         self.connection = None
-        self.begin = None  # the common start by the host's clock, once its worker has begun
+        self.begin: float | None = None  # the common start by the host's clock, once its worker has begun
         self.result = None
         self.failed = False
         self.alive = False
@@ -87,9 +88,9 @@ class Supervisor:
         while not self.failures and any(member.result is None for member in self.members):
             self._receive()
             self._look()
-            begins = [member.begin for member in self.members]
+            begins = [member.begin for member in self.members if member.begin is not None]
             since, limit, what = started, START_LIMIT, "the ranks have not all started"
-            if None not in begins:
+            if len(begins) == len(self.members):
                 since, limit, what = begins[0], self.task.timeout, "no end"
             if time.monotonic() > since + limit and not self.failures:
                 return self._time_out(f"{what} within {limit:g} s")

@@ -44,7 +44,7 @@ class Question:
     unit: str = ""
     right: object = None
     tolerance: float = 0.0
-    why: object = None
+    why: dict | str = ""
     slips: tuple = ()
     guide: tuple = ()
     model: str = ""

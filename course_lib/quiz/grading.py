@@ -33,7 +33,7 @@ class Grade:
             return ()
         if self.question.kind == "open":
             return (self.question.model,)
-        if self.question.kind == "number":
+        if isinstance(self.question.why, str):
             return (self.question.why,)
         return tuple(f"{letter}: {why}" for letter, why in self.question.why.items())
 

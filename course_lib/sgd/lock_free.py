@@ -48,10 +48,10 @@ def shared_array(comm, size):
     """An array of `size` float64, 0 at first, in memory that all ranks of this machine share."""
     name = np.zeros(4096, np.uint8)
     if comm.rank == 0:
-        handle, path = tempfile.mkstemp(prefix="course-shared-")
+        handle, made = tempfile.mkstemp(prefix="course-shared-")
         os.truncate(handle, 8 * size)
         os.close(handle)
-        encoded = os.fsencode(path)
+        encoded = os.fsencode(made)
         name[: len(encoded)] = np.frombuffer(encoded, np.uint8)
     path = Path(os.fsdecode(comm.broadcast(name, 0).tobytes().rstrip(b"\0")))
     if not path.exists():

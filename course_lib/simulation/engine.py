@@ -19,6 +19,7 @@ import sys
 from contextlib import suppress
 from heapq import heappop, heappush
 from itertools import count
+from typing import Any
 
 import greenlet
 
@@ -45,7 +46,7 @@ class Simulation:
         self.now = 0.0
         # A heap of (time, rank, number, packet) and (time, ranks + rank, number, task): heads before tasks.
         self.queue = []
-        self.current = None
+        self.current: Any = None  # the Task that runs
         self.trace = Trace(ranks)
         self.mailboxes = [Mailbox(None) for _ in range(ranks)]
         self.collectives = Collectives()

@@ -10,6 +10,7 @@ from course_lib import arguments
 from course_lib.digits import load_digits
 from course_lib.link import Link
 from course_lib.regression import shards
+from course_lib.run import Run
 from course_lib.simulation import simulate
 from course_lib.step_story.model import LAYERS, Network, layer_bytes
 from course_lib.step_story.worker import Diary, student
@@ -81,7 +82,7 @@ class Story:
     """setting, the Run, and what follows from both."""
 
     setting: Setting
-    run: object = field(repr=False)
+    run: Run = field(repr=False)
 
     def __post_init__(self):
         values = self.run.values

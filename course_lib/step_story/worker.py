@@ -86,9 +86,9 @@ def student(setting, images, labels, samples):
             notes.work("update", step, 0, setting.update)
             fingerprints.append(network.fingerprint())
             kept.append(_copy(comm, network))
-        mine = tuple(tuple(samples[batch].tolist()) for batch in batches)
+        taken = tuple(tuple(samples[batch].tolist()) for batch in batches)
         ready = tuple(tuple(notes.ready[step]) for step in range(setting.steps))
-        return Diary(tuple(notes.phases), mine, ready, tuple(fingerprints), tuple(losses), tuple(kept))
+        return Diary(tuple(notes.phases), taken, ready, tuple(fingerprints), tuple(losses), tuple(kept))
 
     return worker
 

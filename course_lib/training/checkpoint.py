@@ -87,7 +87,7 @@ def resume(folder, model, optimizer):
     return Position(state["epoch"], state["step"])
 
 
-def newest(folder, world_size):
+def newest(folder, world_size) -> tuple[Path, dict] | None:
     """(path, state) of the newest whole checkpoint, or None for a folder without any.
 
     A damaged one is left out with a warning; CheckpointError if all are, lest a job begin anew unnoticed.
@@ -134,11 +134,11 @@ def _check_bytes(path):
     """Raise DamagedCheckpoint unless the file is all there: a zip archive, with a checksum of each part."""
     with open(path, "rb") as file:
         try:
-            part = zipfile.ZipFile(file).testzip()
+            damage: object = zipfile.ZipFile(file).testzip()
         except Exception as error:  # zipfile raises whatever the wrong bytes lead it to
-            part = error
-    if part is not None:
-        raise DamagedCheckpoint(f"{path} ({os.path.getsize(path)} bytes) is cut short or damaged: {part}")
+            damage = error
+    if damage is not None:
+        raise DamagedCheckpoint(f"{path} ({os.path.getsize(path)} bytes) is cut short or damaged: {damage}")
 
 
 def write(path, state):

@@ -59,7 +59,7 @@ def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=384, layers=64, batch=32
     return worker
 
 
-def _checked(width, layers, batch):
+def _checked(width, layers, batch) -> tuple[int, int, int]:
     return whole_number("width", width, 1), whole_number("layers", layers, 1), whole_number("batch", batch, 1)
 
 

@@ -1,6 +1,7 @@
 """The random number generators that a training step draws from."""
 
 import random
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,7 +9,8 @@ import torch
 
 def rng_state():
     """The state of this process's generators, made of tensors and plain numbers."""
-    name, keys, *rest = np.random.get_state()
+    numpy_state: Any = np.random.get_state()  # a tuple; it would be a dict if asked for otherwise
+    name, keys, *rest = numpy_state
     state = {"torch": torch.get_rng_state(), "numpy": (name, keys.tolist(), *rest)}
     if torch.cuda.is_available():
         state["cuda"] = torch.cuda.get_rng_state()

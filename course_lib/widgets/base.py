@@ -41,7 +41,7 @@ class CourseWidget(anywidget.AnyWidget):
         """The state as a Picture, for where nothing can move; None if words are enough."""
 
     def _repr_mimebundle_(self, **kwargs):
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})  # none without a view
         still = self.picture()
         data["text/plain"] = repr(self) if still is None else repr(still)
         if still is None:

@@ -100,7 +100,7 @@ class Ring:
             cell = self._cell(message.source, step, chunk)
             taken = max(message.stop, self._added[message.target][step])
             gather = step >= self.ranks - 1
-            flights.append(Flight(*message[:2], chunk, cell, gather, message.start, taken))
+            flights.append(Flight(message.source, message.target, chunk, cell, gather, message.start, taken))
         return tuple(flights)
 
     def _cell(self, rank, step, chunk):

@@ -32,7 +32,7 @@ SETTINGS = (
 PINNED = (*SETTINGS, "ways")
 
 # What each preset sets; the rest is as by default.
-PRESETS = {
+PRESETS: dict[str, dict] = {
     "async_wins": {"kind": "lognormal", "slow": 4.0},
     "async_diverges": {
         "kind": "constant",

@@ -43,7 +43,7 @@ def saving(folder):
         comm.barrier()  # or some would look for a file that is not there, or half there
         states = {name: torch.load(path, weights_only=True) for name, (_, path) in files.items()}
         fresh = torch.nn.Linear(3, 2)
-        results = {name: list(state) for name, state in states.items()}
+        results: dict[str, object] = {name: list(state) for name, state in states.items()}
         try:
             fresh.load_state_dict(states["net"])
         except RuntimeError as error:
