@@ -218,7 +218,7 @@ class Notebook:
         self.ask(EXECUTE, "notebook:run-all-cells", {})
         deadline = time.monotonic() + seconds
         while not self.ask(FINISHED) and time.monotonic() < deadline:  # too late: the cells say which
-            self.page.wait_for_timeout(200)
+            self.page.wait_for_timeout(1000)  # to ask lays out the whole page
         self.settle()
         return self.cells()
 
