@@ -8,6 +8,10 @@ import time
 
 import psutil
 
+# torchrun takes the machine's name for its address, and waits for ever where nobody knows it, as may be
+# without a network: https://github.com/pytorch/pytorch/issues/150532
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=localhost"]
+
 
 def descendants(process=None):
     """Processes below `process` (this one) but the fork server and multiprocessing's resource tracker.

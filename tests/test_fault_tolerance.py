@@ -4,11 +4,10 @@ import io
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from processes_helper import nothing_left, write_script
+from processes_helper import TORCHRUN, nothing_left, write_script
 
 from course_lib.pictures.recovery import recovery_timeline
 from course_lib.training.job_log import Event, JobLog, read_log
@@ -42,8 +41,8 @@ def test_a_killed_rank_costs_time_and_nothing_else(both):
 @pytest.mark.timeout(LIMIT + 60)
 def test_the_command_does_the_same(both, tmp_path):
     """As the script's own text says: torchrun, and ranks that start from nothing."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--max-restarts=3"]
-    command += [f"--log-dir={tmp_path}", "--nproc-per-node=2", SCRIPT, "--folder", tmp_path]
+    command = [*TORCHRUN, "--max-restarts=3", f"--log-dir={tmp_path}", "--nproc-per-node=2"]
+    command += [SCRIPT, "--folder", tmp_path]
     settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
     options = {"env": {**os.environ, **settings}, "stdout": subprocess.DEVNULL, "timeout": LIMIT}
     subprocess.run([*command, "--kill", "1", str(KILLED)], stderr=subprocess.DEVNULL, check=True, **options)

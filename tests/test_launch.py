@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from processes_helper import descendants, nothing_left, run_script, write_script
+from processes_helper import TORCHRUN, descendants, nothing_left, run_script, write_script
 
 import course_lib
 from course_lib import RankError, launch, simulate
@@ -920,14 +920,7 @@ def test_a_launch_joins_the_torchrun_job_that_it_is_in(tmp_path):
             os.write(1, (said + "\\n").encode())
         """,
     )
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node=2",
-        str(script),
-    ]
+    command = [*TORCHRUN, "--nproc-per-node=2", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110)
     line = "[(0, 2.0, 2.0), (1, 2.0, 2.0)] 4 True ranks=3, but this torchrun job has 2"
     assert done.stdout.splitlines() == [line] * 2, done.stderr

@@ -1,14 +1,13 @@
 """The masked-language model: the same global batch whatever K, losses weighted by tokens, and it learns."""
 
 import subprocess
-import sys
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from processes_helper import run_script, write_script
+from processes_helper import TORCHRUN, run_script, write_script
 
 from course_lib import RankError, launch
 from course_lib.training.mlm import MlmConfig, mlm_worker, read_text
@@ -219,7 +218,7 @@ for result in launch(mlm_worker(config), ranks=int(os.environ["WORLD_SIZE"])).va
 
 def test_under_torchrun_it_is_the_same(tmp_path):
     path = write_script(tmp_path, SCRIPT)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(path)]
+    command = [*TORCHRUN, "--nproc-per-node=2", str(path)]
     job = subprocess.run(command, capture_output=True, text=True, timeout=110)
     assert job.returncode == 0, job.stderr
     fingerprint = launch(mlm_worker(SMALL), 2).values[0].fingerprint

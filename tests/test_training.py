@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from processes_helper import write_script
+from processes_helper import TORCHRUN, write_script
 
 from course_lib import RankError, launch
 from course_lib.training import DigitsConfig, digits_worker, experiments, train_each
@@ -129,7 +129,7 @@ def test_under_torchrun_as_under_launch(tmp_path):
     script = str(write_script(tmp_path, text))
     options = {"capture_output": True, "text": True, "timeout": 110}
     here = subprocess.run([sys.executable, script], **options)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", script]
+    torchrun = [*TORCHRUN, "--nproc-per-node=2", script]
     there = subprocess.run(torchrun, env={**os.environ, "OMP_NUM_THREADS": "1"}, **options)
     lines = [_numbers(line) for line in (here.stdout + there.stdout).splitlines()]
     assert len(lines) == 3 and len(lines[0]) == 21, here.stderr + there.stderr

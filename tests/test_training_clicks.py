@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from processes_helper import TORCHRUN
 
 from course_lib import launch
 from course_lib.clicks import auc, make_clicks
@@ -193,7 +194,7 @@ def test_under_torchrun_the_same(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     loopback = "lo0" if sys.platform == "darwin" else "lo"
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", script]
+    command = [*TORCHRUN, "--nproc-per-node=2", script]
     settings = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": loopback}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=100, env={**os.environ, **settings}

@@ -134,6 +134,7 @@ def torchrun(folder):
         "-m",
         "torch.distributed.run",
         "--standalone",
+        "--local-addr=localhost",
         f"--nproc-per-node={RANKS}",
         script,
     ]
