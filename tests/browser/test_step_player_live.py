@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import lab
 import pytest
-from test_widgets_live import CONTRASTS, GATHER_PICTURES, NAMELESS, kernel, until
+from test_widgets_live import CONTRASTS, GATHER_PICTURES, NAMELESS, kernel, tab_through, until
 
 BROWSER = lab.find_browser()
 MODES = ("source", "pipe", "node", "terminal")
@@ -70,6 +70,12 @@ def panel(notebook):
 
 
 # --- by keyboard
+
+
+def test_tab_comes_to_every_control(notebook):
+    kernel(notebook, "p.mode = 'node'")  # shows the choice of a worker
+    until(notebook, player(notebook).locator(".course-head select").is_visible)
+    tab_through(notebook)
 
 
 def test_the_modes(notebook):

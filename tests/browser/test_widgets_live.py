@@ -77,7 +77,8 @@ CONTRASTS = """
     };
     return [...document.querySelectorAll('.course-root *')].filter(node =>
         [...node.childNodes].some(child => child.nodeType === 3 && child.data.trim())
-        && !node.disabled && node.getBoundingClientRect().height).map(node => {
+        && !node.disabled && node.ariaDisabled !== 'true'
+        && node.getBoundingClientRect().height).map(node => {
             const style = getComputedStyle(node);
             const back = behind(node.closest('svg') ? node.closest('.course-root') : node);
             const front = over(rgba(node instanceof SVGElement ? style.fill : style.color), back);
@@ -89,6 +90,21 @@ NAMELESS = """
     return [...document.querySelectorAll('.course-root :is(input, select, button, summary)')].filter(node =>
         !node.getAttribute('aria-label') && !(node.labels?.length && node.labels[0].textContent.trim())
         && !(/BUTTON|SUMMARY/.test(node.tagName) && node.textContent.trim())).map(node => node.outerHTML)"""
+
+# Where Tab has to stop, in this order; at one radio of each group. HERE: at which it is, and if one sees it.
+STOPS = """
+    const firsts = {}, first = node => firsts[node.name] ??= node, at = document.activeElement;
+    const controls = '.course-root :is(input, select, button, summary, textarea, a)';
+    const stops = [...document.querySelectorAll(controls)].filter(node =>
+        !node.disabled && node.checkVisibility() && (node.type !== 'radio' || first(node) === node));"""
+COUNT = STOPS + "return stops.length"
+HERE = (
+    STOPS
+    + """
+    const seen = getComputedStyle(at).opacity === '0' ? at.closest('label') : at;
+    const marked = getComputedStyle(seen).outlineWidth === '3px' && at.getBoundingClientRect().top >= 0;
+    return at.closest('.course-root') && [stops.indexOf(at.type === 'radio' ? first(at) : at), marked]"""
+)
 
 # In the page, for it draws faster than we can ask.
 GATHER_PICTURES = """chart => {
@@ -146,7 +162,64 @@ def says_what_python_says(notebook, name):
     until(notebook, lambda: said(notebook, name) == kernel(notebook, f"print({name}_)"))
 
 
+def tab_through(notebook):
+    """Tab comes to each control, shows it, and goes on; in none does JupyterLab take `d d` for itself."""
+    cells, count, stops = len(notebook.cells()), notebook.ask(COUNT), []
+    notebook.page.locator(".jp-CodeCell").first.focus()
+    for _ in range(count + 20):  # there are buttons of JupyterLab's before
+        notebook.page.keyboard.press("Tab")
+        here = notebook.ask(HERE)
+        if stops and not here:
+            break
+        if here:
+            stops.append(here)
+            notebook.page.keyboard.type("dd")
+    assert stops == [[number, True] for number in range(count)]
+    assert not here and len(notebook.cells()) == cells
+
+
 # --- by keyboard
+
+
+def test_tab_comes_to_every_control(notebook):
+    tab_through(notebook)
+
+
+def test_escape_leads_from_a_control_to_its_cell(notebook):
+    active = lab.PANEL + "return panel.content.activeCellIndex"
+    slider = widget(notebook, "planner").locator("input[type=range]").first
+    slider.focus()
+    space = "new KeyboardEvent('keydown', {key: ' ', bubbles: true, cancelable: true})"
+    assert not slider.evaluate(f"node => node.dispatchEvent({space})")  # else it would scroll
+    before = notebook.ask(active)
+    notebook.page.keyboard.press("ArrowDown")
+    assert notebook.ask(active) == before
+    notebook.page.keyboard.press("Escape")
+    notebook.page.keyboard.press("ArrowDown")
+    until(notebook, lambda: notebook.ask(active) == before + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "button", "before", "after"),
+    [
+        ("ring", "Step forward", "ring_.frame = ring_.last - 1", "ring_.frame == ring_.last"),
+        ("timeline", "To the start", "timeline_.frame = 5", "timeline_.frame == 0"),
+        ("amdahl", "Pin to compare", "[amdahl_.pin() for _ in range(4)]", "len(amdahl_.pins) == 5"),
+        ("choice", "Clear", "choice_.guess = 'a'", "choice_.guess is None"),
+    ],
+)
+def test_a_button_that_has_done_its_work_keeps_the_focus(notebook, name, button, before, after):
+    kernel(notebook, before)
+    frame, page = widget(notebook, name).locator(".course-root"), notebook.page
+    node = frame.get_by_role("button", name=button)
+    until(notebook, node.is_enabled)
+    node.focus()
+    page.keyboard.press("Enter")
+    done = frame.inner_html()
+    page.keyboard.press("Enter")
+    assert frame.inner_html() == done
+    until(notebook, lambda: kernel(notebook, f"print({after})") == "True")
+    assert node.is_disabled() and node.evaluate("node => node === document.activeElement")
 
 
 @pytest.mark.parametrize(
@@ -207,9 +280,11 @@ def test_a_field_takes_what_the_slider_cannot(notebook):
     for wrong in ("1.2", "-0.1", ""):
         field.fill(wrong)
         assert field.get_attribute("aria-invalid") == "true"
-    assert kernel(notebook, "print(amdahl_.p)") == "0.9995"
     field.blur()
     assert field.input_value() == "0.9995" and field.get_attribute("aria-invalid") == "false"
+    field.press("ArrowDown")  # moves the slider
+    until(notebook, lambda: kernel(notebook, "print(amdahl_.p)") == "0.99")
+    assert field.input_value() == "0.99"
 
 
 def test_radios_and_lists_by_keyboard(notebook):

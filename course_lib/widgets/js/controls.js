@@ -42,7 +42,8 @@ export function slider(get, set, { label, scale, text, unit = 1, low, high, whol
     oninput: () => set(scale.valueAt(Number(range.value))),
   });
   const field = html("input", {
-    type: "number", step: "any", "aria-label": label,
+    type: "number", min: low / unit, max: high / unit, step: "any", "aria-label": label,
+    onkeydown: nudge,
     oninput: () => {
       const value = Number((field.valueAsNumber * unit).toPrecision(15));
       const good = value >= low && value <= high && !(whole && value % 1);
@@ -61,9 +62,20 @@ export function slider(get, set, { label, scale, text, unit = 1, low, high, whol
     const value = get();
     range.value = scale.positionOf(value);
     range.setAttribute("aria-valuetext", text(value));
-    if (document.activeElement === field) return; // somebody is typing
-    field.value = Number((value / unit).toPrecision(6));
+    if (document.activeElement !== field) show(); // else somebody is typing
+  }
+  function show() {
+    field.value = Number((get() / unit).toPrecision(6));
     mark("");
+  }
+  // The browser's own step is 1, more than the whole range of many a fraction: there an arrow moves the slider.
+  function nudge(event) {
+    const by = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (whole || !by) return;
+    event.preventDefault();
+    range.stepUp(by);
+    range.dispatchEvent(new Event("input"));
+    show();
   }
   const node = html("div", { class: "course-slider" }, html("label", {}, html("span", {}, label), range), field);
   return { node, update };
@@ -109,7 +121,14 @@ export function checks(model, name, label, options) {
 }
 
 export function button(text, onclick, label) {
-  return html("button", { type: "button", onclick, "aria-label": label, title: label }, text);
+  const click = () => node.getAttribute("aria-disabled") !== "true" && onclick();
+  const node = html("button", { type: "button", onclick: click, "aria-label": label, title: label }, text);
+  return node;
+}
+
+// A button that cannot be used keeps its place in the order of tabs, and the focus.
+export function disable(node, off) {
+  node.setAttribute("aria-disabled", String(off));
 }
 
 // Buttons that pin what is set now, and that go back to the start; unpin makes the one that takes a pin away.
@@ -125,7 +144,7 @@ export function pinControls(model, names, most) {
     assign(model, { pins: model.get("pins").filter((_, index) => index !== number) });
     pin.focus();
   }, fill(labels.widget_unpin, { letter }));
-  return { nodes: [pin, reset], unpin, update: () => { pin.disabled = model.get("pins").length >= most; } };
+  return { nodes: [pin, reset], unpin, update: () => disable(pin, model.get("pins").length >= most) };
 }
 
 // Two controls side by side.

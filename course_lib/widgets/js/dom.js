@@ -18,9 +18,12 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 // A widget's root. JupyterLab binds arrows, space and Enter in outputs: keys meant for a control stay here.
+// Escape leads back to the cell, where JupyterLab's keys hold; space on a slider does not scroll it out of sight.
 export function root(el, ...children) {
   const keep = event => {
-    if (!event.ctrlKey && !event.metaKey && !event.altKey && event.key !== "Escape") event.stopPropagation();
+    if (event.key === "Escape") return el.closest(".jp-Cell")?.focus();
+    if (event.key === " " && event.target.type === "range") event.preventDefault();
+    if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
   };
   el.classList.add("course");
   el.append(html("div", { class: "course-root", onkeydown: keep }, ...children));

@@ -1,7 +1,7 @@
 // Play, pause, step, scrub, speed: for any show that can draw itself at a frame.
 
 import { html, root, say } from "./dom.js";
-import { assign, button } from "./controls.js";
+import { assign, button, disable } from "./controls.js";
 import { fill } from "./text.js";
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4], MOST_COSTS = 2000;
@@ -96,8 +96,8 @@ export function player({ model, el, stage, draw, textOf = frame => model.get("te
     const words = textOf(frame, playing);
     scrub.setAttribute("aria-valuetext", words);
     speed.value = model.get("speed");
-    first.disabled = back.disabled = frame === 0;
-    next.disabled = frame === last;
+    [first, back].forEach(node => disable(node, frame === 0));
+    disable(next, frame === last);
     say(count, fill(labels.player_count, { frame, last }));
     status.setAttribute("aria-live", playing ? "off" : "polite"); // while playing, a voice could not keep up
     say(status, words);

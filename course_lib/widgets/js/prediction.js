@@ -1,7 +1,7 @@
 // Takes a guess: radio buttons, or a number with its unit. In a lecture: a show of hands.
 
 import { html, root, say } from "./dom.js";
-import { assign, button, radios } from "./controls.js";
+import { assign, button, disable, radios } from "./controls.js";
 import { fill } from "./text.js";
 
 function render({ model, el }) {
@@ -16,7 +16,7 @@ function render({ model, el }) {
     const guess = model.get("guess"), locked = model.get("locked");
     asked.update();
     for (const input of asked.node.querySelectorAll("input")) input.disabled = locked;
-    clear.disabled = guess === null || locked;
+    disable(clear, guess === null || locked);
     const made = locked ? labels.prediction_locked : labels.prediction_made;
     say(status, guess === null ? labels.prediction_none : fill(made, { guess: `${guess} ${model.get("unit")}`.trim() }));
     counters.forEach(counter => counter.update());

@@ -1,7 +1,7 @@
 // Questions one at a time. What is right is known to Python alone, until an answer has been sent.
 
 import { html, root, say } from "./dom.js";
-import { button } from "./controls.js";
+import { button, disable } from "./controls.js";
 import { fill } from "./text.js";
 
 let groups = 0;
@@ -79,11 +79,6 @@ function render({ model, el }) {
   model.on("change", update);
   update();
   return () => model.off("change", update);
-}
-
-// A button that cannot be used keeps its place in the order of tabs, and the focus.
-function disable(node, off) {
-  node.setAttribute("aria-disabled", String(off));
 }
 
 function ask(question, known, guide, labels) {
