@@ -199,7 +199,12 @@ def test_a_gradient_that_is_not_finite_is_named(name):
     assert caught.value.rank == 1
 
 
-def test_pytorch_refuses_its_bf16_hook_on_gloo():
+def test_pytorch_refuses_its_bf16_hook_without_nccl():
+    from torch import distributed
+
+    if distributed.is_nccl_available():
+        pytest.skip("this build of PyTorch has NCCL")
+
     def worker(comm):
         from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 
