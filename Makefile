@@ -7,8 +7,10 @@ NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
 # Another file of pins, such as constraints-lowest.txt, goes with a fresh .venv.
 CONSTRAINTS := constraints.txt
 TORCH_PIN = $(shell grep '^torch==' $(CONSTRAINTS))
-# Two files at a time, for much of the time a test waits: for processes, or for a browser.
-TWO := -n 2 --dist
+# Three files at a time on two cores, for much of the time a test waits: for processes, or for a browser. Chapters
+# compute more, and each of their cells has a limit.
+TESTS := -n 3 --dist loadgroup
+CHAPTERS := -n 2 --dist loadfile
 # In a container one is often root, and Jupyter wants to hear that it is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # Without it JupyterLab shows figures without their alternative texts.
@@ -71,15 +73,15 @@ check: install
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/pytest -rs $(TWO) loadgroup tests
-	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(TWO) loadfile $(NOTEBOOKS))
+	$(BIN)/pytest -rs $(TESTS) tests
+	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(CHAPTERS) $(NOTEBOOKS))
 
 test-browser: install
 	$(BIN)/pytest -rs tests/browser
 
 coverage: install
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q $(TWO) loadgroup --timeout=300 --ignore=tests/browser tests
+	$(BIN)/coverage run -m pytest -q $(TESTS) --timeout=300 --ignore=tests/browser tests
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
