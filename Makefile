@@ -7,9 +7,9 @@ NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
 # Another file of pins, such as constraints-lowest.txt, goes with a fresh .venv.
 CONSTRAINTS := constraints.txt
 TORCH_PIN = $(shell grep '^torch==' $(CONSTRAINTS))
-# Three files at a time on two cores, for much of the time a test waits: for processes, or for a browser. Chapters
-# compute more, and each of their cells has a limit.
-TESTS := -n 3 --dist loadgroup
+# Three files at a time on two cores, for much of the time a test waits: for processes, or for a browser, whose tests
+# take longest and go first. Chapters compute more, and each of their cells has a limit.
+TESTS := -n 3 --dist loadfile --no-loadscope-reorder
 CHAPTERS := -n 2 --dist loadfile
 # In a container one is often root, and Jupyter wants to hear that it is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)

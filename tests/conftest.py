@@ -12,13 +12,6 @@ from course_lib.widgets.page import script
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks" / "source"))
 
 
-def pytest_collection_modifyitems(items):
-    """What pytest-xdist keeps together (--dist loadgroup): a file, unless its tests say otherwise."""
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-
-
 @pytest.fixture(scope="session")
 def published(tmp_path_factory):
     """The folder with the course's site/ and slides/, the two hours among them."""

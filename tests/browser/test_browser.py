@@ -8,8 +8,6 @@ import pytest
 
 BROWSER = lab.find_browser()
 NAMES = [path.stem for path in sorted(lab.NOTEBOOKS.glob("[0-9]*.ipynb"))]
-# One by one, not as a file: these take longest, and two can be open at a time.
-NOTEBOOKS = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NAMES]
 
 pytestmark = [
     pytest.mark.skipif(not find_spec("playwright"), reason="playwright is not installed"),
@@ -30,7 +28,7 @@ def browser():
         yield browser
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", NAMES)
 def test_run_all(name, server, browser):
     with lab.opened(browser, server, name) as notebook:
         cells = notebook.run_all()
