@@ -280,6 +280,7 @@ def test_a_field_takes_what_the_slider_cannot(notebook):
     for wrong in ("1.2", "-0.1", ""):
         field.fill(wrong)
         assert field.get_attribute("aria-invalid") == "true"
+    assert kernel(notebook, "print(amdahl_.p)") == "0.9995"
     field.blur()
     assert field.input_value() == "0.9995" and field.get_attribute("aria-invalid") == "false"
     field.press("ArrowDown")  # moves the slider
