@@ -13,6 +13,11 @@ import psutil
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=localhost"]
 
 
+def environment_of_another_pytest():
+    """Ours, without what pytest and pytest-xdist have set for this run."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+
+
 def descendants(process=None):
     """Processes below `process` (this one) but the fork server and multiprocessing's resource tracker.
 

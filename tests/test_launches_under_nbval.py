@@ -1,12 +1,12 @@
 """A cell with a launch, run again and again as CI runs the notebooks: by nbval, outputs compared."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from processes_helper import environment_of_another_pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMES, LIMIT = 20, 110  # seconds; a quiet machine needs about 8
@@ -29,11 +29,10 @@ def test_launches_print_the_same_every_time(tmp_path):  # C25
     cells += [new_code_cell(LAUNCH, execution_count=2 + time, outputs=stored) for time in range(TIMES)]
     nbformat.write(new_notebook(cells=cells), tmp_path / "launches.ipynb")
     nbval = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--nbval", "--nbval-current-env"]
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     done = subprocess.run(
         [*nbval, "launches.ipynb"],
         cwd=tmp_path,
-        env={**own, "PYTHONPATH": str(ROOT)},  # where the course's conftest.py is
+        env={**environment_of_another_pytest(), "PYTHONPATH": str(ROOT)},  # where the course's conftest.py is
         capture_output=True,
         text=True,
         timeout=LIMIT,

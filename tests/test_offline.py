@@ -3,7 +3,6 @@
 That site and slides ask for nothing from elsewhere: browser/test_published.py, which hears every request.
 """
 
-import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from browser.lab import find_browser
 from lab_network import new_network
+from processes_helper import environment_of_another_pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT, IN_ALL = 120, 500  # seconds: of one test and of all, on a machine that is very busy
@@ -34,10 +34,9 @@ def cut():
     """Runs Python with these arguments without a network; skips where that is refused."""
 
     def python(*arguments, **options):
-        own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         command = [*new_network(), "--uts", sys.executable, "-c", CUT, *arguments]
-        options = {"cwd": ROOT, "env": own, "capture_output": True, "text": True, **options}
-        return subprocess.run(command, **options)
+        environment = environment_of_another_pytest()
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, **options)
 
     try:
         tried = python("-c", "import socket; print(*[name for _, name in socket.if_nameindex()])", timeout=60)
