@@ -1,14 +1,35 @@
-"""Tests and nbval: the learner's own progress is left alone, and no kernel loses a port to somebody else."""
+"""Tests and nbval: limits that suit the machine; the learner's own progress is left alone; no kernel loses a port."""
 
 import os
 import sys
 import tempfile
+from pathlib import Path
 from uuid import uuid4
 
 import nbval.kernel
+import pytest
+from hypothesis import settings
 from jupyter_client.manager import KernelManager
 
+sys.path.insert(0, str(Path(__file__).parent / "tests"))
+import waiting  # noqa: E402
+
 os.environ["COURSE_PROGRESS"] = "off"
+TEST, CELL = 500, 250  # starts that one may take
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-timeout looks
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # pytest-xdist's workers are given the same
+        config.option.timeout = config.option.timeout or waiting.limit(TEST)
+        config.option.nbval_cell_timeout = waiting.limit(CELL)
+
+
+# The same examples in every run; a long run, --hypothesis-profile=long, draws others and more.
+settings.register_profile("usual", max_examples=50, derandomize=True, database=None, deadline=None)
+settings.register_profile("long", max_examples=1000, database=None, deadline=None, print_blob=True)
+settings.load_profile("usual")
+
 
 # A kernel's ports are chosen before it starts, and it dies if somebody takes one meanwhile, as launches may:
 # https://github.com/jupyter/jupyter_client/issues/487. Sockets in a folder of ours cannot be taken.
