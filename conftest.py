@@ -1,4 +1,4 @@
-"""Tests and nbval: limits that suit the machine; a learner's own progress left alone; no port lost to others."""
+"""Tests and nbval: limits that suit the machine; a learner's progress left alone; no port lost to others."""
 
 import os
 import sys

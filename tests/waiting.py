@@ -20,7 +20,7 @@ def measure():
 
 @functools.cache
 def a_start():
-    """The seconds of a start when this process first asked, the slower of two: limits err on the long side."""
+    """Seconds of a start when this process first asked, the slower of two: a limit errs on the long side."""
     return max(measure(), measure())
 
 
