@@ -8,9 +8,8 @@ NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
 CONSTRAINTS := constraints.txt
 TORCH_PIN = $(shell grep '^torch==' $(CONSTRAINTS))
 # Three files at a time on two cores, for much of the time a test waits: for processes, or for a browser, whose tests
-# take longest and go first. Chapters compute more, and each of their cells has a limit.
-TESTS := -n 3 --dist loadfile --no-loadscope-reorder
-CHAPTERS := -n 2 --dist loadfile
+# take longest and go first. A chapter under nbval is a file, too: its cells run again, and their outputs are compared.
+PYTEST = $(BIN)/pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --nbval --nbval-current-env
 # In a container one is often root, and Jupyter wants to hear that it is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 # Without it JupyterLab shows figures without their alternative texts.
@@ -19,14 +18,15 @@ NEWS := @jupyterlab/apputils-extension:announcements
 # Of no use to a learner: that a notebook is not trusted until it has run, that kernels' channels are not encrypted.
 CALM := --log-level=ERROR --KernelManager.transport_encryption=auto
 
-.PHONY: help install lab lab-network horovod gpu check test test-browser coverage notebooks record constraints html slides lecture-check live-slides bench clean
+.PHONY: help install lab lab-network horovod gpu check test test-all mutations coverage notebooks record constraints html slides lecture-check live-slides bench clean
 
 help:
 	@echo "make lab               open the course in JupyterLab"
-	@echo "make test              run all that CI runs"
-	@echo "make check             lint and types only: ruff and mypy"
-	@echo "make coverage          which lines of course_lib no test runs (without the browser tests)"
-	@echo "make test-browser      run every notebook in a real browser, with screenshots in tests/artifacts"
+	@echo "make test              what CI runs: lint, types, tests, every cell of every chapter (10 minutes on two cores)"
+	@echo "make test-all          the same, every chapter in a browser, and long series (30 minutes)"
+	@echo "make check             lint and types only: ruff and mypy (half a minute)"
+	@echo "make coverage          which lines of course_lib no test runs, and which tests run which (30 minutes)"
+	@echo "make mutations         40 small faults in course_lib, one at a time: do the tests notice? (an hour)"
 	@echo "make notebooks [NB=10] [FORCE=1]   build what changed in notebooks/source"
 	@echo "make record NB=10      measure a chapter's live cells on this machine, and build it"
 	@echo "make html              write the course as an offline site into site/"
@@ -73,17 +73,24 @@ check: install
 	$(BIN)/mypy
 
 test: check
-	$(BIN)/pytest -rs $(TESTS) tests
-	$(if $(NOTEBOOKS),$(BIN)/pytest --nbval --nbval-current-env --nbval-cell-timeout=60 $(CHAPTERS) $(NOTEBOOKS))
+	@echo "Tests, and every cell of the twelve chapters: usually 9 minutes on two quiet cores."
+	$(PYTEST) -m "not slow" tests $(NOTEBOOKS)
 
-test-browser: install
-	$(BIN)/pytest -rs tests/browser
+test-all: check
+	@echo "All tests, the slow ones too, and every cell of the twelve chapters: usually 30 minutes on two quiet cores."
+	$(PYTEST) --hypothesis-profile=long tests $(NOTEBOOKS)
 
+# A process for each file, so that what its subprocesses and ranks run is known to be run by that file.
 coverage: install
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q $(TESTS) --timeout=300 --ignore=tests/browser tests
+	ls tests/browser/test_*.py tests/test_*.py $(NOTEBOOKS) | xargs -P 3 -I FILE env COURSE_CONTEXT=FILE \
+	  $(BIN)/coverage run -m pytest -q --nbval --nbval-current-env FILE
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
+
+mutations: install
+	@test -e .coverage || $(MAKE) coverage
+	$(BIN)/python tests/mutations/run.py
 
 notebooks: install
 	$(BIN)/python notebooks/source/build.py $(NB) $(if $(FORCE),--force)

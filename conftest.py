@@ -13,6 +13,7 @@ from jupyter_client.manager import KernelManager
 
 sys.path.insert(0, str(Path(__file__).parent / "tests"))
 import waiting  # noqa: E402
+from progress_line import ProgressLine  # noqa: E402
 
 os.environ["COURSE_PROGRESS"] = "off"
 TEST, CELL = 500, 250  # starts that one may take
@@ -21,8 +22,15 @@ TEST, CELL = 500, 250  # starts that one may take
 @pytest.hookimpl(tryfirst=True)  # before pytest-timeout looks
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):  # pytest-xdist's workers are given the same
-        config.option.timeout = config.option.timeout or waiting.limit(TEST)
-        config.option.nbval_cell_timeout = waiting.limit(CELL)
+        config.option.timeout = config.option.timeout or round(waiting.limit(TEST))
+        config.option.nbval_cell_timeout = round(waiting.limit(CELL))
+
+
+def pytest_sessionstart(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and session.config.option.verbose <= 0:
+        line = ProgressLine(reporter, session)
+        session.config.pluginmanager.register(line, "progress-line")
 
 
 # The same examples in every run; a long run, --hypothesis-profile=long, draws others and more.

@@ -6,10 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.patches import Patch, Rectangle
 
 from course_lib import Link, launch, simulate
 from course_lib.collectives import ring_all_reduce
 from course_lib.pictures import message_table, ring_diagram, timeline, traffic_matrix
+from course_lib.pictures.picture import Picture, new_figure
+from course_lib.pictures.style import styled
 from course_lib.pictures.timeline import shares_of_time
 from course_lib.pictures.traffic import bytes_between
 from course_lib.pictures.training import above_best, convergence, departure, speed_ratio
@@ -76,6 +79,40 @@ def test_traffic_counts_payload(runs):
 
 def test_ring_diagram_says_who_talks_to_whom(runs):
     assert ring_diagram(runs[4]).numbers[0].startswith("A worker sends to 1 of the 3 others")
+
+
+def drawn(table=(1, 2, 3), places=(0, 1), words="yes", names="ab", scale="linear", bottom=0, colour="red"):
+    """The numbers of a figure that has one of everything."""
+    with styled():
+        figure, axes = new_figure()
+        image = axes.imshow([np.arange(9) % 5, [*table, *range(6)]], extent=(0, 1, 0, 1))
+        marks = axes.scatter(places, [0, 1], c=[5, table[0]])
+        axes.text(0, 0, words)
+        axes.bar([0, 1], [1, 2], bottom=bottom, label="bars")
+        axes.add_patch(Rectangle((0, 0), 1, 1, facecolor=colour))
+        axes.legend([Patch(color="red"), Patch(color="blue")], names)
+        axes.set_yscale(scale)
+        axes.set_xticks([0, 1], [*words[:2]])
+    assert image.get_array().size == 18 and marks.get_array().size == 2
+    return Picture(figure, "One of everything").numbers
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"table": (1, 2, 4)},
+        {"table": (1, 3, 2)},
+        {"places": (1, 0)},
+        {"words": "no"},
+        {"names": "ba"},
+        {"scale": "symlog"},
+        {"bottom": 1},
+        {"colour": "blue"},
+    ],
+    ids=lambda changed: "-".join(changed),
+)
+def test_numbers_tell_what_a_picture_shows(changed):
+    assert drawn() == drawn() != drawn(**changed)
 
 
 def test_message_table(runs):
