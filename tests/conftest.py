@@ -12,6 +12,19 @@ from course_lib.widgets.page import script
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks" / "source"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With --dist loadfile, one process runs all that needs the browser or the published course."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            together = nodeid.startswith(("tests/browser/", "tests/test_publish.py"))
+            return "tests/browser" if together else super()._split_scope(nodeid)
+
+    return Files(config, log) if config.option.dist == "loadfile" else None
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory):
     """The folder with the course's site/ and slides/, the two hours among them."""

@@ -15,9 +15,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
 
 import lab
-from test_step_player_live import COSTS, MODES
-from test_widgets_live import kernel
+from live import kernel
 
+from course_lib.widgets.step_player import MODES
+
+COSTS = "return document.querySelectorAll('.course')[args[0]].frameCosts.splice(0)"
 SECONDS, MOST_MS, MOST_STORY_MS = 6, 8, 150
 CELL = "from course_lib.widgets import step_player\np = step_player('eight')\np"
 STORY = """import time

@@ -1,6 +1,24 @@
-"""A failed test of an open notebook leaves a picture of it, and JupyterLab's log."""
+"""One JupyterLab and one Chromium for all; a failed test leaves a picture of its notebook, and the log."""
 
+from importlib.util import find_spec
+
+import lab
 import pytest
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if not find_spec("playwright"):
+        pytest.skip("playwright is not installed")
+    path = lab.find_browser() or pytest.skip("no Chromium: install one, or name it in CHROMIUM")
+    with lab.chromium(path) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def server(browser):  # which comes first: without one, none is needed
+    with lab.jupyter_lab() as server:
+        yield server
 
 
 @pytest.hookimpl(wrapper=True)

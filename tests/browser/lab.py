@@ -22,10 +22,13 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+from waiting import limit, until  # noqa: E402
+
 NOTEBOOKS = ROOT / "notebooks"
 ARTIFACTS = ROOT / "tests" / "artifacts"
 
-START, OPEN, RUN = 60, 60, 300  # seconds allowed to the server, to a page, to all cells of a notebook
+START, OPEN, RUN = 300, 300, 1500  # starts allowed to the server, to a page, to all cells of a notebook
 PROJECTOR = (1280, 720)
 TALL = (1280, 3000)
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
@@ -68,6 +71,8 @@ class Server(NamedTuple):
     url: str
     token: str
     log: Path
+    served: Path  # the folder of its notebooks
+    page_config: Path  # read again for each page
 
 
 @contextmanager
@@ -79,7 +84,8 @@ def jupyter_lab(notebooks=NOTEBOOKS):
         shutil.copytree(notebooks, served, ignore=shutil.ignore_patterns("source", ".ipynb_checkpoints"))
         settings.mkdir()
         (settings / "overrides.json").write_text(json.dumps(OVERRIDES))
-        (settings / "page_config.json").write_text(json.dumps(PAGE_CONFIG))
+        page_config = settings / "page_config.json"
+        page_config.write_text(json.dumps(PAGE_CONFIG))
         # Own folders: neither the settings nor the kernels of who runs this may show in a test.
         own = {
             "JUPYTER_CONFIG_DIR": "config",
@@ -108,29 +114,41 @@ def jupyter_lab(notebooks=NOTEBOOKS):
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
             )
         try:
-            yield Server(*address(server, runtime, log), log)
+            yield Server(*address(server, runtime, log), log, served, page_config)
         finally:
             stop(server)
 
 
+@contextmanager
+def without(server, extensions):
+    """Pages opened meanwhile come without these extensions of JupyterLab."""
+    usual = server.page_config.read_text()
+    disabled = PAGE_CONFIG["disabledExtensions"] | dict.fromkeys(extensions, True)
+    server.page_config.write_text(json.dumps({"disabledExtensions": disabled}))
+    try:
+        yield
+    finally:
+        server.page_config.write_text(usual)
+
+
 def address(server, runtime, log):
     """(url, token), which the server writes down once it listens."""
-    deadline = time.monotonic() + START
-    while time.monotonic() < deadline and server.poll() is None:
-        for path in runtime.glob("jpserver-*.json"):
-            try:
-                about = json.loads(path.read_text())
-                return about["url"], about["token"]
-            except json.JSONDecodeError:
-                pass  # half written
-        time.sleep(0.1)
+
+    def written():
+        with suppress(json.JSONDecodeError):  # half written
+            found.extend(json.loads(path.read_text()) for path in runtime.glob("jpserver-*.json"))
+        return found or server.poll() is not None
+
+    found = []
+    if until(written, START) and found:
+        return found[0]["url"], found[0]["token"]
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
 
 
 def stop(server):
     server.terminate()  # it shuts its kernels down first
     try:
-        server.wait(20)
+        server.wait(limit(100))
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
@@ -194,6 +212,7 @@ TOPS = (
     return panel.content.widgets.map(cell => cell.node.getBoundingClientRect().top - start + s.scrollTop)"""
 )
 SCROLL = "(() => {" + SCROLLER + "})().scrollTop = args[0]"
+UNMOVED = "!document.getAnimations().some(one => one.effect.target.closest('.jp-Notebook'))"
 POPUPS = """return [...document.querySelectorAll('.jp-Dialog, .Toastify__toast')].map(e => e.innerText)"""
 
 
@@ -208,17 +227,17 @@ class Notebook:
     def ask(self, script, *args):
         return self.page.evaluate(f"args => {{ {script} }}", list(args))
 
-    def wait_for(self, script, seconds):
-        self.page.wait_for_function(f"() => {{ {script} }}", timeout=1000 * seconds, polling=200)
+    def wait_for(self, script, starts=OPEN):
+        self.page.wait_for_function(f"() => {{ {script} }}", timeout=1000 * limit(starts), polling=200)
 
-    def run_all(self, seconds=RUN):
+    def run_all(self, starts=RUN):
         """Run All in a fresh kernel; returns what every code cell shows afterwards."""
         self.ask(EXECUTE, "notebook:clear-all-cell-outputs", {})  # else the stored counts look like ours
-        self.wait_for("return !(() => {" + FINISHED + "})()", OPEN)
+        self.wait_for("return !(() => {" + FINISHED + "})()")
         self.ask(EXECUTE, "notebook:run-all-cells", {})
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + limit(starts)
         while not self.ask(FINISHED) and time.monotonic() < deadline:  # too late: the cells say which
-            self.page.wait_for_timeout(1000)  # to ask lays out the whole page
+            self.page.wait_for_timeout(500)  # to ask lays out the whole page
         self.settle()
         return self.cells()
 
@@ -237,6 +256,11 @@ class Notebook:
         shutil.copy(self.log, f"{kept}.log")
         with suppress(Error):  # it may be the browser that has failed
             self.page.screenshot(path=f"{kept}.png", timeout=10_000)
+
+    def change_theme(self, theme):
+        """To "light" or "dark", for all pages opened from now on; until the last colour has faded over."""
+        self.ask(EXECUTE, "apputils:change-theme", {"theme": THEMES[theme]})
+        self.wait_for(f"return document.body.dataset.jpThemeName === '{THEMES[theme]}' && {UNMOVED}")
 
     def settle(self):
         """Wait until the notebook no longer grows: formulas, pictures and widgets draw late."""
@@ -257,7 +281,7 @@ class Notebook:
 
     def scroll_through(self, folder, name, theme, size):
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
-        self.ask(EXECUTE, "apputils:change-theme", {"theme": THEMES[theme]})
+        self.change_theme(theme)
         self.settle()
         kind = "projected" if size == PROJECTOR else theme
         paths = []
@@ -288,16 +312,13 @@ def write_notebook(folder, name, cells):
 
 
 @contextmanager
-def ran(path, name, cells):
-    """A notebook of these code cells, run without a problem in the Chromium at `path`; quiet to the end."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_notebook(folder, name, cells)
-        with jupyter_lab(Path(folder)) as server, chromium(path) as browser:
-            with opened(browser, server, name) as notebook:
-                cells = notebook.run_all()
-                assert not list(problems(notebook, cells))
-                yield notebook
-                assert not notebook.complaints and not notebook.popups()
+def ran(browser, server, name, cells):
+    """A notebook of these code cells, run without a problem; quiet to the end."""
+    write_notebook(server.served, name, cells)
+    with opened(browser, server, name) as notebook:
+        assert not list(problems(notebook, notebook.run_all()))
+        yield notebook
+        assert not notebook.complaints and not notebook.popups()
 
 
 @contextmanager
@@ -311,7 +332,7 @@ def opened(browser, server, name):
         page.goto(
             f"{server.url}lab/workspaces/{quote(name)}/tree/{quote(name)}.ipynb?reset&token={server.token}"
         )
-        notebook.wait_for(READY, OPEN)
+        notebook.wait_for(READY)
         notebook.ask(PANEL + "app.shell.collapseLeft()")
         yield notebook
         notebook.ask(PANEL + "return panel.sessionContext.shutdown()")  # twelve kernels would add up

@@ -1,7 +1,6 @@
 """Slides and site in a browser: nothing is cut off or fetched, formulas are drawn, a phone is wide enough."""
 
 import re
-from importlib.util import find_spec
 
 import axe
 import lab
@@ -10,17 +9,18 @@ import pytest
 from build import code_cells
 from lecture import two_hours
 from speaker_notes import read
+from waiting import limit
 
-BROWSER = lab.find_browser()
 PHONE = (390, 844)
 CHAPTERS = publish.built()
 DECKS = {**CHAPTERS, publish.LECTURE: two_hours(CHAPTERS)}
 NAMES = list(DECKS)
 
-pytestmark = [
-    pytest.mark.skipif(not find_spec("playwright"), reason="playwright is not installed"),
-    pytest.mark.skipif(not BROWSER, reason="no Chromium: install one, or name it in CHROMIUM"),
-]
+
+def often(*names):
+    """The decks as parameters, all but `names` for the slow run."""
+    return [pytest.param(name, marks=[] if name in names else pytest.mark.slow) for name in NAMES]
+
 
 # Slides out of sight are taken out of the page: each is put back for its measure.
 CUT_OFF = """() => [...document.querySelectorAll('.slides section:not(:has(section))')].flatMap(slide => {
@@ -56,12 +56,6 @@ STEPS = """() => [...document.querySelectorAll('.slides section:not(:has(section
 BROKEN = "[...document.images].filter(image => image.complete && !image.naturalWidth).length"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with lab.chromium(BROWSER) as browser:
-        yield browser
-
-
 @pytest.fixture
 def opened(browser):
     """Opens a file; gives the page and what it complains of: errors, and what it asks the network for."""
@@ -87,11 +81,11 @@ def local(address):
 
 def deck(opened, path, size=lab.PROJECTOR):
     page, complaints = opened(path, size)
-    page.wait_for_function("window.Reveal?.isReady()", timeout=60_000)
+    page.wait_for_function("window.Reveal?.isReady()", timeout=1000 * limit(lab.OPEN))
     return page, complaints
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", often(NAMES[4], publish.LECTURE))
 def test_a_deck_fits_the_projector(name, published, opened):
     page, complaints = deck(opened, published / "slides" / f"{name}.slides.html")
     assert page.evaluate(CUT_OFF) == []
@@ -108,12 +102,12 @@ def test_the_speaker_sees_the_notes(published, opened):
         page.keyboard.press("s")
     _, (first, *_) = read(publish.LECTURE)
     page.keyboard.press("Space")
-    popup.value.get_by_text(f"{first.start}–{first.stop} min.").wait_for(timeout=20_000)
+    popup.value.get_by_text(f"{first.start}–{first.stop} min.").wait_for(timeout=1000 * limit(lab.OPEN))
     popup.value.close()
     assert complaints == []
 
 
-@pytest.mark.parametrize("name", NAMES[:-1])
+@pytest.mark.parametrize("name", often(NAMES[4]))
 def test_a_deck_in_larger_letters_fits(name, published, opened):
     usual, large = (published / "slides" / f"{name}.{kind}.html" for kind in ("slides", "large"))
     text = usual.read_text(encoding="utf-8")

@@ -1,20 +1,10 @@
 """Chapter 12's quiz in JupyterLab in a real browser: by keyboard alone, both themes, nothing given away."""
 
-from importlib.util import find_spec
-
 import lab
 import pytest
-from test_widgets_live import CONTRASTS, NAMELESS, kernel, tab_through, until
+from live import NAMELESS, faint, kernel, tab_through, until
 
 from course_lib.quiz import load_questions
-
-BROWSER = lab.find_browser()
-
-pytestmark = [
-    pytest.mark.skipif(not find_spec("playwright"), reason="playwright is not installed"),
-    pytest.mark.skipif(not BROWSER, reason="no Chromium: install one, or name it in CHROMIUM"),
-    pytest.mark.timeout(lab.START + lab.OPEN + lab.RUN),
-]
 
 CELLS = [
     "from course_lib.quiz import load_questions\nfrom course_lib.widgets import quiz\n"
@@ -26,15 +16,15 @@ CELLS = [
 
 
 @pytest.fixture(scope="module")
-def notebook():
-    with lab.ran(BROWSER, "quiz", CELLS) as notebook:
+def notebook(browser, server):
+    with lab.ran(browser, server, "quiz", CELLS) as notebook:
         yield notebook
 
 
 @pytest.fixture(autouse=True)
 def afresh(notebook):
     kernel(notebook, "quiz_.reset(); numbers_.reset(); opens_.reset()")
-    until(notebook, lambda: "Points: 0." in cell(notebook, 1).inner_text())
+    until(lambda: "Points: 0." in cell(notebook, 1).inner_text())
 
 
 def cell(notebook, number):
@@ -47,7 +37,7 @@ def focused(notebook):
 
 def test_tab_comes_to_every_control(notebook):
     kernel(notebook, "numbers_.current = 3; quiz_.submit('Q1', 'C')")  # a field, a link
-    until(notebook, lambda: "Arguable" in cell(notebook, 1).inner_text())
+    until(lambda: "Arguable" in cell(notebook, 1).inner_text())
     tab_through(notebook)
     for number, field in ((2, "input"), (3, "textarea")):
         cell(notebook, number).locator(field).fill("")  # what it typed is a draft, which a reset leaves
@@ -60,20 +50,20 @@ def test_a_single_choice_by_keyboard(notebook):
     page.keyboard.press("Tab")
     assert focused(notebook) == "Submit"
     page.keyboard.press("Enter")
-    until(notebook, lambda: "Right." in frame.locator("[role=status].course-result").inner_text())
+    until(lambda: "Right." in frame.locator("[role=status].course-result").inner_text())
     assert kernel(notebook, "print(quiz_.grades['Q1'].correct)") == "True"
     assert "Points: 1. Answered: 1 of 10" in frame.inner_text() and "Arguable:" in frame.inner_text()
     link = frame.locator("a")
     assert link.get_attribute("href") == load_questions()[0].proof.link
-    until(notebook, lambda: focused(notebook) == "Next")
+    until(lambda: focused(notebook) == "Next")
     page.keyboard.press("Enter")
-    until(notebook, lambda: "Question 2 of 10" in frame.inner_text())
-    until(notebook, lambda: kernel(notebook, "print(quiz_.current)") == "1")
+    until(lambda: "Question 2 of 10" in frame.inner_text())
+    until(lambda: kernel(notebook, "print(quiz_.current)") == "1")
     assert "Arguable:" not in frame.inner_text()
     page.keyboard.press("Shift+Tab")
     assert focused(notebook) == "Previous"
     page.keyboard.press("Space")
-    until(notebook, lambda: "Question 1 of 10" in frame.inner_text())
+    until(lambda: "Question 1 of 10" in frame.inner_text())
     assert (
         frame.locator("input[type=radio]").nth(1).is_checked()
         and "← right, your answer" in frame.inner_text()
@@ -83,21 +73,21 @@ def test_a_single_choice_by_keyboard(notebook):
 def test_several_boxes_by_keyboard(notebook):
     frame, page = cell(notebook, 1), notebook.page
     kernel(notebook, "quiz_.current = 6")
-    until(notebook, lambda: frame.locator("input[type=checkbox]").count() == 4)
+    until(lambda: frame.locator("input[type=checkbox]").count() == 4)
     boxes = frame.locator("input[type=checkbox]")
     boxes.nth(0).focus()
     page.keyboard.press("Space")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     boxes.nth(0).press("Enter")  # submits, as in any form
-    until(notebook, lambda: "Half right" in frame.inner_text())
+    until(lambda: "Half right" in frame.inner_text())
     assert kernel(notebook, "print(quiz_.grades['Q7'].points)") == "0.5"
 
 
 def test_nothing_chosen_gets_a_hint(notebook):
     frame = cell(notebook, 1)
     frame.get_by_role("button", name="Submit").press("Enter")
-    until(notebook, lambda: "No answer yet" in frame.inner_text())
+    until(lambda: "No answer yet" in frame.inner_text())
     assert (
         kernel(notebook, "print(quiz_.grades)") == "{}"
         and frame.get_by_role("button", name="Submit").is_visible()
@@ -107,16 +97,16 @@ def test_nothing_chosen_gets_a_hint(notebook):
 def test_a_number_by_keyboard(notebook):
     frame, page = cell(notebook, 2), notebook.page
     kernel(notebook, "numbers_.current = 3")
-    until(notebook, lambda: "Question 4 of 10" in frame.inner_text())
+    until(lambda: "Question 4 of 10" in frame.inner_text())
     field = frame.locator("input[type=text]")
     field.focus()
     page.keyboard.type("about an hour")
     page.keyboard.press("Enter")
-    until(notebook, lambda: "Give a number in ms" in frame.inner_text())
+    until(lambda: "Give a number in ms" in frame.inner_text())
     assert field.input_value() == "about an hour"
     field.fill("0,841 s")
     page.keyboard.press("Enter")
-    until(notebook, lambda: "Right: 841 ms." in frame.inner_text())
+    until(lambda: "Right: 841 ms." in frame.inner_text())
     assert frame.locator("input[type=text]").is_disabled()
 
 
@@ -128,20 +118,20 @@ def test_an_open_question_by_keyboard(notebook):
     page.keyboard.press("Tab")
     assert focused(notebook) == "Show the marking guide"
     page.keyboard.press("Enter")
-    until(notebook, lambda: frame.locator("input[type=checkbox]").count() == 6)
+    until(lambda: frame.locator("input[type=checkbox]").count() == 6)
     assert frame.locator("textarea").input_value() == "Measure first."
     frame.locator("input[type=checkbox]").first.press("Space")
     frame.get_by_role("button", name="Mark").press("Enter")
-    until(notebook, lambda: "20% of the points" in frame.inner_text())
+    until(lambda: "20% of the points" in frame.inner_text())
 
 
 def test_start_again(notebook):
     frame = cell(notebook, 1)
     kernel(notebook, "quiz_.submit('Q1', 'C')")
-    until(notebook, lambda: "Not right" in frame.inner_text())
+    until(lambda: "Not right" in frame.inner_text())
     assert frame.locator("input[type=radio]").nth(2).is_checked() and "← your answer" in frame.inner_text()
     frame.get_by_role("button", name="Start again").press("Enter")
-    until(notebook, lambda: "Not right" not in frame.inner_text())
+    until(lambda: "Not right" not in frame.inner_text())
     assert kernel(notebook, "print(quiz_.grades)") == "{}"
 
 
@@ -163,19 +153,19 @@ def test_every_control_has_a_name(notebook):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_contrast(notebook, theme):
     kernel(notebook, "quiz_.submit('Q1', 'C'); numbers_.submit('N1', 'x'); opens_.show_guide('O1')")
-    until(notebook, lambda: "Arguable" in cell(notebook, 1).inner_text())
-    notebook.ask(lab.EXECUTE, "apputils:change-theme", {"theme": lab.THEMES[theme]})
-    notebook.page.wait_for_timeout(1500)
-    contrasts = notebook.ask(CONTRASTS)
-    assert len(contrasts) > 40
-    assert not [(text, ratio) for text, ratio in contrasts if not ratio >= 4.5]
+    until(lambda: "Arguable" in cell(notebook, 1).inner_text())
+    notebook.change_theme(theme)
+    too_faint, texts = faint(notebook)
+    notebook.change_theme("light")
+    assert texts > 40 and too_faint == []
 
 
-def test_screenshots(notebook):
-    kernel(notebook, "quiz_.submit('Q1', 'C'); numbers_.submit('N1', '12.5'); opens_.show_guide('O1')")
-    until(notebook, lambda: "Arguable" in cell(notebook, 1).inner_text())
-    paths = notebook.pictures(lab.ARTIFACTS, "quiz")
+@pytest.mark.slow
+def test_pictures_for_authors(notebook, tmp_path):
+    paths = notebook.pictures(tmp_path, "quiz")
+    notebook.change_theme("light")
     assert {path.name.split("-")[1] for path in paths} == {"light", "dark", "projected"}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths)
 
 
 def test_a_failed_test_leaves_a_picture_and_the_log(notebook, monkeypatch, tmp_path):
