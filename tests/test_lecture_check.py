@@ -102,14 +102,20 @@ def test_ports_are_reached():
 # --- the course
 
 
+def simulated(worker, ranks, timeout):
+    """What a launch gives, at once."""
+    return course.simulate(worker, ranks)
+
+
 def test_the_two_worlds_agree(monkeypatch):
+    monkeypatch.setattr(course, "launch", simulated)
     monkeypatch.setattr(course, "SLOW", math.inf)
     assert "as simulated" in course.worlds()
 
 
 def test_slow_launches_are_a_remark(monkeypatch):
     monkeypatch.setattr(course, "SLOW", 0)
-    monkeypatch.setattr(course, "launch", lambda worker, **settings: course.simulate(worker, ranks=4))
+    monkeypatch.setattr(course, "launch", simulated)
     with pytest.raises(Remark, match="the second"):
         course.worlds()
 

@@ -51,7 +51,8 @@ NAMELESS = """
         !node.getAttribute('aria-label') && !(node.labels?.length && node.labels[0].textContent.trim())
         && !(/BUTTON|SUMMARY/.test(node.tagName) && node.textContent.trim())).map(node => node.outerHTML)"""
 
-# Where Tab has to stop, in this order; at one radio of each group. HERE: at which it is, and if one sees it.
+# Where Tab has to stop, in this order; at one radio of each group. HERE: at which it is, and if one sees it;
+# null at JupyterLab's own buttons on a cell.
 STOPS = """
     const firsts = {}, first = node => firsts[node.name] ??= node, at = document.activeElement;
     const controls = '.course-root :is(input, select, button, summary, textarea, a)';
@@ -63,7 +64,8 @@ HERE = (
     + """
     const seen = getComputedStyle(at).opacity === '0' ? at.closest('label') : at;
     const marked = getComputedStyle(seen).outlineWidth === '3px' && at.getBoundingClientRect().top >= 0;
-    return at.closest('.course-root') && [stops.indexOf(at.type === 'radio' ? first(at) : at), marked]"""
+    if (!at.closest('.course-root')) return at.closest('.jp-Cell') ? null : 'beyond';
+    return [stops.indexOf(at.type === 'radio' ? first(at) : at), marked]"""
 )
 
 # In the page, for it draws faster than we can ask.
@@ -103,16 +105,16 @@ def tab_through(notebook):
     """Tab comes to each control, shows it, and goes on; in none does JupyterLab take `d d` for itself."""
     cells, count, stops = len(notebook.cells()), notebook.ask(COUNT), []
     notebook.page.locator(".jp-CodeCell").first.focus()
-    for _ in range(count + 20):  # there are buttons of JupyterLab's before
+    for _ in range(2 * count + 20):
         notebook.page.keyboard.press("Tab")
         here = notebook.ask(HERE)
-        if stops and not here:
+        if stops and here == "beyond":
             break
-        if here:
+        if isinstance(here, list):
             stops.append(here)
             notebook.page.keyboard.type("dd")
     assert stops == [[number, True] for number in range(count)]
-    assert not here and len(notebook.cells()) == cells
+    assert here == "beyond" and len(notebook.cells()) == cells
 
 
 def faint(notebook):
