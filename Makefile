@@ -74,11 +74,11 @@ check: install
 
 test: check
 	@echo "Tests, and every cell of the twelve chapters: usually 9 minutes on two quiet cores."
-	$(PYTEST) -m "not slow" tests $(NOTEBOOKS)
+	$(PYTEST) -m "not slow" tests/browser $(NOTEBOOKS) tests
 
 test-all: check
 	@echo "All tests, the slow ones too, and every cell of the twelve chapters: usually 30 minutes on two quiet cores."
-	$(PYTEST) --hypothesis-profile=long tests $(NOTEBOOKS)
+	$(PYTEST) --hypothesis-profile=long tests/browser $(NOTEBOOKS) tests
 
 # A process for each file, so that what its subprocesses and ranks run is known to be run by that file.
 coverage: install
