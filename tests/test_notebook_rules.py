@@ -225,12 +225,13 @@ def test_a_good_notebook_passes():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_a_breach_is_caught_by_its_rule(rule):
+def test_a_breach_is_caught_by_its_rule(rule, subtests):
     assert rule.__doc__
     for change, said in BREACHES[rule.__name__]:
-        notebook = good()
-        change(notebook)
-        assert said in "\n".join(rule(notebook)), said
+        with subtests.test(msg=said):
+            notebook = good()
+            change(notebook)
+            assert said in "\n".join(rule(notebook))
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ def test_pictures_and_words_stand_in_their_place(browser, server):  # C27
         assert not [text for text in found if NOBODY_LISTENS not in text]
         assert not notebook.page.locator(".course-root").count()
         cells = notebook.page.locator(".jp-CodeCell")
-        for number in range(1, len(PICTURES) + 1):
-            picture = cells.nth(number).locator(".jp-OutputArea-output img")
-            assert picture.evaluate("image => image.naturalWidth") > 400
+        shown = [cells.nth(number).locator("img") for number in range(1, len(PICTURES) + 1)]
+        widths = [picture.evaluate("image => image.naturalWidth") for picture in shown]
+        assert min(widths) > 400, widths
         assert "Prediction 3.1" in cells.nth(len(PICTURES) + 1).inner_text()
         assert "In synchronous SGD" in cells.nth(len(PICTURES) + 2).inner_text()
