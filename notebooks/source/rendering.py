@@ -54,6 +54,7 @@ class Markdown:
     """What both exporters do alike."""
 
     addresses, anchor = {}, "#"
+    optimistic_validation = True  # once, not after each of nbconvert's dozen steps
 
     def from_notebook_node(self, *arguments, **options):
         self.seen = Counter()

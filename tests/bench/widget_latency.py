@@ -80,7 +80,7 @@ def measure(notebook, index, handle, picture):
     for _ in range(PRESSES):
         before = notebook.ask("return window.probe.shown.length")
         page.keyboard.press("ArrowRight")
-        notebook.wait_for(f"return window.probe.shown.length > {before}", 10)
+        notebook.wait_for(f"return window.probe.shown.length > {before}")
     keys, shown = notebook.ask("return [window.probe.keys, window.probe.shown]")
     single = [stop - start for start, stop in zip(keys, shown, strict=True)]
     fast = max(fast_presses(notebook, key) for key in ("ArrowLeft", "ArrowRight"))
