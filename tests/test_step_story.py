@@ -374,7 +374,7 @@ def test_sizes_are_those_of_the_gradients():
 # --- the picture
 
 
-@pytest.mark.parametrize("name", ["balanced", "real"])
+@pytest.mark.parametrize("name", ["balanced", "eight", "real"])
 def test_the_picture(stories, name):
     from matplotlib.image import imread
 
