@@ -16,12 +16,17 @@ import numpy as np
 import pytest
 import torch
 from brute_force import BruteForce
+from hypothesis import settings
+from waiting import limit
 
 from course_lib import Link, RankError, simulate
+from course_lib.simulation import comm as simulated_comm
 
 SLOW = Link(1.0, 100.0)  # one second, 100 bytes a second: times that can be read
 
-PROGRAMS = 2500
+PROGRAMS = (
+    10 * settings().max_examples
+)  # 1 in 36 tells tasks that go before heads, 1 in 5 a port taken too early
 BANDWIDTHS = (1, 2, 3, 4, 6, 12)
 UNIT = 12  # bytes; a multiple of every bandwidth, so that all times are whole
 
@@ -100,14 +105,16 @@ def brute_facts(program, links):
 
 
 def test_agrees_with_the_brute_force_on_random_programs():
-    deadlocks = 0
+    failing, deadlocks = [], 0
     for seed in range(PROGRAMS):
         rng = random.Random(seed)
         program = random_program(rng)
         links = random_links(rng, len(program))
         expected = brute_facts(program, links)
-        assert facts(program, links) == expected, f"seed {seed}: {program} on {links}"
         deadlocks += bool(expected[0])
+        if facts(program, links) != expected:
+            failing.append((sum(map(len, program)), seed, program, links))
+    assert not failing, f"{len(failing)} programs, the shortest: {min(failing)[1:]}"
     assert 0.1 * PROGRAMS < deadlocks < 0.5 * PROGRAMS  # both kinds of end are tried
 
 
@@ -436,9 +443,8 @@ def test_a_deadlock_names_the_collective(wait):
     error = failure(worker)
     assert error.reason == "deadlock"
     assert "rank 0 waits in all_reduce sum of array float64 (3,) from rank 2" in str(error)
-    assert "rank 2 waits in all_reduce sum of array float64 (3,) from rank 1, which has returned" in str(
-        error
-    )
+    last = "rank 2 waits in all_reduce sum of array float64 (3,) from rank 1, which has returned"
+    assert last in str(error)
 
 
 @pytest.mark.parametrize(
@@ -477,9 +483,7 @@ def test_a_failed_run_leaves_nothing_behind():
             comm.recv((comm.rank + 1) % comm.size)
         finally:
             ended.append(comm.rank)
-            comm.send(
-                array, (comm.rank + 1) % comm.size
-            )  # refused, which must not stop the others' cleaning up
+            comm.send(array, (comm.rank + 1) % comm.size)  # refused; the others must clean up all the same
 
     failure(worker, 4)
     assert sorted(ended) == [0, 1, 2, 3]
@@ -521,7 +525,7 @@ except RankError as error:
 
 
 def test_a_worker_that_swallows_everything_cannot_keep_a_deadlock_from_being_told():
-    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", ENDLESS], capture_output=True, text=True, timeout=limit(300))
     assert done.stdout == "rank 0\nrank 1\ndeadlock True\n"
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -563,7 +567,8 @@ def test_finished_collectives_are_forgotten():
             total = comm.all_reduce(np.zeros(1000), wait=False).wait()
             arrays.append(weakref.ref(total))
             del total
-        gc.collect()
+        comm.barrier()
+        gc.collect(1)
         return sum(ref() is not None for ref in arrays)
 
     assert max(simulate(worker, 3).values) <= 3
@@ -603,16 +608,13 @@ def test_comm_of_another_rank_is_refused():
     assert error.rank == 1 and "than its worker's" in str(error)
 
 
-def test_comm_is_refused_when_the_run_is_over():
+@pytest.mark.parametrize(
+    ("call", "arguments"), [("compute", [1]), ("recv", [1]), ("barrier", []), ("time", [])]
+)
+def test_comm_is_refused_when_the_run_is_over(call, arguments):
     run = simulate(lambda comm: comm, 2)
-    for call in (
-        lambda comm: comm.compute(1),
-        lambda comm: comm.recv(1),
-        lambda comm: comm.barrier(),
-        lambda comm: comm.time(),
-    ):
-        with pytest.raises(RuntimeError, match="over"):
-            call(run.values[0])
+    with pytest.raises(RuntimeError, match="over"):
+        getattr(run.values[0], call)(*arguments)
 
 
 def test_comm_is_refused_in_a_backward_hook():
@@ -723,7 +725,7 @@ def test_simulations_in_several_threads_keep_their_prints_apart(capsys):
     def run(name):
         def worker(comm):
             print(name, comm.rank)
-            all_here.wait(30)
+            all_here.wait(limit(150))
             comm.barrier()
             print(name, "again")
 
@@ -913,10 +915,17 @@ assert not {"torch", "matplotlib"} & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_loop_that_waits_for_the_virtual_clock_ends():
-    def worker(comm):
-        while comm.time() < 1:
-            pass
+def test_a_loop_that_waits_for_the_virtual_clock_ends(monkeypatch):
+    monkeypatch.setattr(simulated_comm, "MAX_ASKED", most := 100)
 
-    with pytest.raises(RankError, match="asked for the time 1,000,000 times at 0 s: .* comm.compute"):
+    def worker(comm):
+        for now in (0.0, 1.0):
+            assert [comm.time() for _ in range(most)] == [now] * most
+            comm.compute(1.0)
+        while comm.time() < 3:
+            asked.append(comm.rank)
+
+    asked = []
+    with pytest.raises(RankError, match=f"rank 0 has asked for the time {most} times at 2 s"):
         simulate(worker, 2)
+    assert asked.count(0) == most + 1  # the first one after the clock went on is none in vain
