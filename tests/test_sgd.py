@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course_lib import Link, RankError, launch, laws, simulate
 from course_lib.regression import make_regression, sync_sgd
@@ -58,7 +60,7 @@ def test_the_mean_of_gradients_is_the_gradient_of_the_large_batch(problem):
     np.testing.assert_allclose(mean, problem.gradient(theta, np.concatenate(parts)), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("batch", [None, 4, [1, 2, 3, 10]])
+@pytest.mark.parametrize("batch", [None, [1, 2, 3, 10]])
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_synchronous_sgd_is_large_batch_sgd(problem, batch):
     total = None if batch is None else 16
@@ -103,30 +105,37 @@ def test_digits_are_learned():
 # The time of a step
 
 
+DEVIATIONS = {
+    "constant": 0,
+    "uniform": 0.5 / 3**0.5,
+    "exponential": 1,
+    "lognormal": (math.e**0.25 - 1) ** 0.5,
+}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_times_have_their_mean_and_are_the_same_in_a_table_and_a_stream(kind):
     times = ComputeTimes(kind, mean=2.0, factors=(1, 3), seed=5)
     table = times.table(4000, 3)
     np.testing.assert_allclose(table.mean(axis=0), [2, 6, 2], rtol=0.06)
+    np.testing.assert_allclose(
+        table.std(axis=0), DEVIATIONS[kind] * np.array([2, 6, 2]), rtol=0.06, atol=1e-12
+    )
     stream = times.stream(1)
     assert [next(stream) for _ in range(100)] == table[:100, 1].tolist()
     assert (table >= 0).all() and (kind == "constant" or table[0, 0] != table[0, 2])
 
 
-@pytest.mark.parametrize("workers", [2, 4, 8, 16, 32, 64, 128, 256])
-def test_the_barrier_costs_a_harmonic_number(workers):
-    table = RANDOM.table(20_000, workers)
-    assert step_seconds(table).mean() == pytest.approx(laws.expected_slowest(workers), rel=0.02)
-    for extra in {1, workers // 4, workers // 2} - {0}:
-        law = laws.expected_backup(workers - extra, extra)
-        assert step_seconds(table, extra).mean() == pytest.approx(law, rel=0.02)
+@pytest.mark.parametrize(("workers", "extra"), [(2, 0), (2, 1), (16, 0), (16, 4), (256, 0), (256, 128)])
+def test_the_barrier_costs_a_harmonic_number(workers, extra):
+    table = np.random.default_rng(0).exponential(size=(5000, workers))
+    law = laws.expected_backup(workers - extra, extra) if extra else laws.expected_slowest(workers)
+    assert step_seconds(table, extra).mean() == pytest.approx(law, rel=0.02)
 
 
 def test_the_simulator_waits_for_the_slowest_of_the_same_draws():
-    done = history(synchronous(quadratic(), 500, 0.1, times=RANDOM), 8)
-    np.testing.assert_allclose(
-        np.diff(done.seconds, prepend=0), step_seconds(RANDOM.table(500, 8)), rtol=1e-9
-    )
+    done = history(synchronous(quadratic(), 70, 0.1, times=RANDOM), 8)
+    np.testing.assert_allclose(np.diff(done.seconds, prepend=0), step_seconds(RANDOM.table(70, 8)), rtol=1e-9)
 
 
 def test_the_simulator_waits_for_the_first_of_the_same_draws():
@@ -135,7 +144,7 @@ def test_the_simulator_waits_for_the_first_of_the_same_draws():
 
     def worker(comm):
         waited = []
-        for _ in range(300):
+        for _ in range(70):
             begin = comm.time()
             if comm.rank == 0:
                 arrived = [(comm.recv_any(), comm.time() - begin)[1] for _ in range(10)]
@@ -147,11 +156,11 @@ def test_the_simulator_waits_for_the_first_of_the_same_draws():
         return waited
 
     waited = simulate(worker, 11, link=INSTANT).values[0]
-    np.testing.assert_allclose(waited, step_seconds(RANDOM.table(300, 10), extra=2), rtol=1e-9)
+    np.testing.assert_allclose(waited, step_seconds(RANDOM.table(70, 10), extra=2), rtol=1e-9)
 
 
 def test_backup_workers_are_between_no_backup_and_a_fresh_start():
-    steps = 800
+    steps = 200
     done = history(backup(quadratic(), steps, 0.1, 2, times=RANDOM), 11)
     mean = done.seconds[-1] / steps
     assert 1.05 * laws.expected_backup(8, 2) < mean < 0.75 * laws.expected_slowest(8)
@@ -177,11 +186,13 @@ def test_backup_without_extra_is_synchronous():
 # Staleness
 
 
-@pytest.mark.parametrize(("factors", "of_each"), [((), (3, 3, 3, 3)), ((1, 1, 1, 10), (2.1, 2.1, 2.1, 29))])
-@pytest.mark.parametrize("kind", ["constant", "lognormal"])
+@pytest.mark.parametrize(
+    ("kind", "factors", "of_each"),
+    [("constant", (1, 1, 1, 10), (2.1, 2.1, 2.1, 29)), ("lognormal", (), (3, 3, 3, 3))],
+)
 def test_mean_staleness_is_one_less_than_the_workers(kind, factors, of_each):
     times = ComputeTimes(kind, factors=factors, seed=1)
-    done = history(asynchronous(quadratic(), 4000, 0.01, times=times), 5)
+    done = history(asynchronous(quadratic(), 2000, 0.01, times=times), 5)
     later, sources = done.staleness[40:], done.sources[40:]
     assert later.mean() == pytest.approx(3, rel=0.02)
     means = [later[sources == worker].mean() for worker in range(1, 5)]
@@ -196,16 +207,19 @@ def test_one_asynchronous_worker_is_plain_sgd():
     np.testing.assert_allclose(one.parameters, plain.parameters, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("slack", [0, 1, 3])
-@pytest.mark.parametrize("workers", [2, 4, 8])
-def test_staleness_of_stale_synchronous_has_a_bound(workers, slack):
-    bound = (workers - 1) * (2 * slack + 1)
-    worst = 0
-    for seed in range(8):
-        times = ComputeTimes("lognormal", spread=1.0, factors=(1,) * (workers - 1) + (5,), seed=seed)
-        worker = stale_synchronous(quadratic(), 40 * workers, 0.001, slack, times=times)
-        worst = max(worst, history(worker, workers + 1).staleness.max())
-    assert bound / 2 <= worst <= bound
+def worst_staleness(workers, slack, seed):
+    times = ComputeTimes("lognormal", spread=1.0, factors=(1,) * (workers - 1) + (5,), seed=seed)
+    worker = stale_synchronous(quadratic(), 20 * workers, 0.001, slack, times=times)
+    return history(worker, workers + 1).staleness.max()
+
+
+@given(workers=st.integers(2, 6), slack=st.integers(0, 3), seed=st.integers(0, 10**6))
+def test_staleness_of_stale_synchronous_has_a_bound(workers, slack, seed):
+    assert worst_staleness(workers, slack, seed) <= (workers - 1) * (2 * slack + 1)
+
+
+def test_the_bound_of_staleness_is_not_far_from_what_happens():
+    assert max(worst_staleness(4, 1, seed) for seed in range(8)) > 9 / 2
 
 
 def test_nobody_runs_further_ahead_than_the_slack():
@@ -224,7 +238,12 @@ def test_asynchronous_updates_from_one_version():
     assert history(synchronous(quadratic(), 1, 0.5, times=1.0), 4).theta[0] == 0.5
 
 
-@pytest.mark.parametrize("delay", range(9))
+def test_delayed_descent_by_hand():
+    late = delayed_descent(0.5, [0, 1, 1, 3], 4, curvature=0.5, start=2.0)
+    assert late.tolist() == [2, 1.5, 1, 0.625, 0.125]
+
+
+@pytest.mark.parametrize("delay", [0, 1, 7])
 def test_the_largest_stable_rate_of_a_delayed_gradient(delay):
     limit = laws.staleness_limit(delay)
     below, above = (abs(delayed_descent(share * limit, delay, 6000)) for share in (0.98, 1.02))
@@ -240,28 +259,57 @@ def test_random_delays_of_the_same_mean_are_milder():
 
 # Real processes
 
+ALIKE = {
+    **{f"synchronous {name}": synchronous(each, 10, 0.2, batch=16) for name, each in PROBLEMS.items()},
+    **{f"local {name}": local(each, 5, 0.2, 2, batch=16) for name, each in PROBLEMS.items()},
+}
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda problem: synchronous(problem, 10, 0.2, batch=16),
-        lambda problem: local(problem, 5, 0.2, 2, batch=16),
-        lambda problem: backup(problem, 10, 0.2, 0, batch=16),
-    ],
-    ids=["synchronous", "local", "backup"],
-)
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
-def test_both_worlds_train_alike(problem, make):
-    simulated, real = simulate(make(problem), 3).values[0], launch(make(problem), 3).values[0]
+
+def count(comm):
+    """What is left of 1000 increments of a counter that all share, and of each rank's own."""
+    shared = shared_array(comm, 1 + comm.size)
+    for _ in range(1000):
+        shared[0] += 1
+        shared[1 + comm.rank] += 1
+    comm.barrier()
+    return shared.tolist()
+
+
+@pytest.fixture(scope="module")
+def real():
+    """What the four ranks of one launch made of each worker."""
+    times = ComputeTimes("uniform", mean=0.01, spread=0.3)
+    workers = {
+        **ALIKE,
+        "lock_free": lock_free(digits(), 60, 0.1, batch=32, times=0.001),
+        "count": count,
+        # Last, for gradients that its server has not read at the end are left.
+        "asynchronous": asynchronous(digits(), 120, 0.05, batch=16, times=times),
+    }
+    run = launch(lambda comm: [worker(comm) for worker in workers.values()], 4)
+    return dict(zip(workers, zip(*run.values, strict=True), strict=True))
+
+
+def expect_alike(real, simulated):
     np.testing.assert_allclose(real.parameters, simulated.parameters, rtol=1e-9, atol=1e-12)
     assert (np.diff(real.seconds) > 0).all()
 
 
-def test_staleness_in_real_processes():
-    times = ComputeTimes("uniform", mean=0.02, spread=0.3)
-    done = launch(asynchronous(digits(), 160, 0.05, batch=16, times=times), 5).values[0]
-    assert done.staleness[16:].mean() == pytest.approx(3, rel=0.1)
-    assert done.losses(digits())[-1] < 1.5
+@pytest.mark.parametrize("name", ALIKE)
+def test_both_worlds_train_alike(real, name):
+    expect_alike(real[name][0], history(ALIKE[name], 4))
+
+
+def test_both_worlds_train_alike_with_backup_workers():
+    worker = backup(PROBLEMS["digits"], 10, 0.2, 0, batch=16)
+    expect_alike(launch(worker, 3).values[0], history(worker, 3))
+
+
+def test_staleness_in_real_processes(real):
+    """In the long run it is one less than the workers, however fast they are."""
+    done = real["asynchronous"][0]
+    assert done.staleness[12:].mean() == pytest.approx(2, rel=0.1)
+    assert done.losses(digits())[-1] < 1.6
 
 
 def test_stale_synchronous_in_real_processes():
@@ -270,53 +318,35 @@ def test_stale_synchronous_in_real_processes():
     assert done.staleness.max() <= 6 and len(done) == 60
 
 
-def test_lock_free_training_on_shared_memory():
-    problem = digits()
-    done = merged(launch(lock_free(problem, 60, 0.1, batch=32, times=0.001), 3).values)
-    assert len(done) == 180 and done.gradients[-1] == 180 and set(done.sources) == {0, 1, 2}
+def test_lock_free_training_on_shared_memory(real):
+    done = merged(real["lock_free"])
+    assert len(done) == 240 and done.gradients[-1] == 240 and set(done.sources) == {0, 1, 2, 3}
     assert (np.diff(done.seconds) >= 0).all() and done.staleness.max() >= 1
-    assert done.losses(problem)[-1] < 1.0
+    assert done.losses(digits())[-1] < 1.0
 
 
-def test_lock_free_counters_lose_updates_at_most():
-    """C24: at most 2000, and never asserted to be exact; what every process wrote alone is all there."""
-
-    def worker(comm):
-        shared = shared_array(comm, 1 + comm.size)
-        for _ in range(1000):
-            shared[0] += 1
-            shared[1 + comm.rank] += 1
-        comm.barrier()
-        return shared.tolist()
-
-    for counts in launch(worker, 2).values:
-        assert 1 <= counts[0] <= 2000 and counts[1:] == [1000, 1000]
+def test_lock_free_counters_lose_updates_at_most(real):
+    """C24: at most 4000, and never asserted to be exact; what every process wrote alone is all there."""
+    for counts in real["count"]:
+        assert 1 <= counts[0] <= 4000 and counts[1:] == [1000] * 4
 
 
 # Bad input
 
 
-@pytest.mark.parametrize("rate", [0, -1, math.nan, math.inf])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda rate: synchronous(quadratic(), 1, rate),
-        lambda rate: asynchronous(quadratic(), 1, rate),
-        lambda rate: stale_synchronous(quadratic(), 1, rate, 1),
-        lambda rate: backup(quadratic(), 1, rate, 1),
-        lambda rate: local(quadratic(), 1, rate, 1),
-        lambda rate: lock_free(quadratic(), 1, rate),
-        lambda rate: delayed_descent(rate, 1, 1),
-    ],
-)
-def test_a_bad_rate(make, rate):
-    with pytest.raises(ValueError, match="rate must be a finite number above 0"):
-        make(rate)
+BAD_RATE = "rate must be a finite number above 0"
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
+        (lambda: synchronous(quadratic(), 1, 0), BAD_RATE),
+        (lambda: asynchronous(quadratic(), 1, -1), BAD_RATE),
+        (lambda: stale_synchronous(quadratic(), 1, math.nan, 1), BAD_RATE),
+        (lambda: backup(quadratic(), 1, math.inf, 1), BAD_RATE),
+        (lambda: local(quadratic(), 1, 0, 1), BAD_RATE),
+        (lambda: lock_free(quadratic(), 1, 0), BAD_RATE),
+        (lambda: delayed_descent(0, 1, 1), BAD_RATE),
         (lambda: delayed_descent(0.1, -1, 5), "delays must be whole numbers of at least 0"),
         (lambda: delayed_descent(0.1, [0, 1], 5), "delays must be whole numbers .*, one or 5"),
         (lambda: delayed_descent(0.1, 0.5, 5), "delays must be whole"),
@@ -384,8 +414,8 @@ def test_times_with_a_list_of_factors_can_be_hashed():
     assert hash(ComputeTimes(factors=[1, 2])) == hash(ComputeTimes(factors=(1, 2)))
 
 
-def test_a_run_that_diverges_ends_and_says_infinity():
+@pytest.mark.parametrize("way", [synchronous, asynchronous])
+def test_a_run_that_diverges_ends_and_says_infinity(way):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for worker in (synchronous(quadratic(), 1200, 3.0), asynchronous(quadratic(), 1200, 3.0)):
-            assert history(worker, 2).losses(quadratic())[-1] == math.inf
+        assert history(way(quadratic(), 1200, 3.0), 2).losses(quadratic())[-1] == math.inf
