@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course_lib.clicks import VOCABULARIES, auc, make_clicks
 
@@ -22,14 +24,10 @@ def brute_force_auc(labels, scores):
 # --- AUC
 
 
-@pytest.mark.parametrize("levels", [2, 3, 10, 1000])
-@pytest.mark.parametrize("samples", [2, 7, 40])
-def test_auc_by_brute_force(levels, samples):
-    rng = np.random.default_rng(levels + samples)
-    for _ in range(20):
-        labels, scores = rng.integers(0, 2, samples), rng.integers(0, levels, samples).astype(float)
-        labels[:2] = 0, 1
-        assert auc(labels, scores) == pytest.approx(brute_force_auc(labels, scores), abs=1e-14)
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9)), max_size=30), st.integers(0, 9))
+def test_auc_by_brute_force(samples, score):
+    labels, scores = np.array([*samples, (0, 5), (1, score)], float).T
+    assert auc(labels, scores) == pytest.approx(brute_force_auc(labels, scores), abs=1e-14)
 
 
 def test_auc_of_known_orders():
@@ -140,7 +138,7 @@ def test_expected_auc_by_brute_force():
     assert held_out.expected_auc == pytest.approx(weights @ right / weights.sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_best_is_known(seed):
     _, held_out = make_clicks(1, seed=seed)
     assert 0.79 < held_out.best_auc < 0.85

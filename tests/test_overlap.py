@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from waiting import limit
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.buckets import backward_with_buckets, backwards, make_buckets, sweep
@@ -37,14 +40,12 @@ def simulated(layer_bytes, layer_seconds, bucket_bytes, ranks=4, link=SLOW, **op
 # Buckets
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_buckets_are_filled_as_ddp_fills_them(seed):
-    rng = np.random.default_rng(seed)
-    sizes, limit = rng.integers(1, 5, 30), 4 * int(rng.integers(1, 9))  # some are just full
-    gradients = [torch.zeros(int(size)) for size in reversed(sizes)]
-    theirs, _ = dist._compute_bucket_assignment_by_size(gradients, [limit])
-    ours = make_buckets([4 * int(size) for size in sizes], limit)
-    assert ours == tuple(tuple(29 - place for place in bucket) for bucket in theirs)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=30), st.integers(1, 9))
+def test_buckets_are_filled_as_ddp_fills_them(sizes, most):
+    gradients = [torch.zeros(size) for size in reversed(sizes)]
+    theirs, _ = dist._compute_bucket_assignment_by_size(gradients, [4 * most])  # some are just full
+    ours = make_buckets([4 * size for size in sizes], 4 * most)
+    assert ours == tuple(tuple(len(sizes) - 1 - place for place in bucket) for bucket in theirs)
 
 
 def test_from_the_last_layer_to_the_first():
@@ -80,9 +81,12 @@ def test_a_run_of_another_worker_is_refused():
 # The simulation and the closed forms
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("buckets", [1, 2, 3, 8, 24])
-@pytest.mark.parametrize("bandwidth", [1e5, 1e6, 1e7])
+@settings(max_examples=settings().max_examples // 5)
+@given(st.integers(1, 7), st.sampled_from([1, 2, 3, 8, 24]), st.sampled_from([1e5, 1e6, 1e7]))
+@example(1, 3, 1e6)
+@example(4, 24, 1e5)  # the link is the bottleneck
+@example(4, 8, 1e7)  # computing is
+@example(2, 1, 1e6)
 def test_equal_buckets_take_what_the_law_says(ranks, buckets, bandwidth):
     link, layer = Link(2e-3, bandwidth), 8400
     mine = simulated([layer] * LAYERS, [0.01] * LAYERS, layer * LAYERS // buckets, ranks, link)
@@ -92,34 +96,28 @@ def test_equal_buckets_take_what_the_law_says(ranks, buckets, bandwidth):
     assert share_hidden(mine) == pytest.approx(laws.hidden_share(*law))
 
 
-def test_unequal_layers_take_their_turns():
+@pytest.mark.parametrize("most", [1, 20000, 50000, 1e9])
+def test_unequal_layers_take_their_turns(most):
     """Each all-reduce begins when its bucket is ready and the one before has ended."""
-    link, seconds = Link(1e-3, 1e6), [0.002 * (1 + place % 3) for place in range(len(UNEVEN))]
-    for limit in (1, 1000, 20000, 50000, 1e9):
-        (mine, *others) = simulated(UNEVEN, seconds, limit, 4, link)
-        clock = free = 0.0
-        for layers, bucket in zip(make_buckets(UNEVEN, limit), mine.buckets, strict=True):
-            clock += sum(seconds[layer] for layer in layers)
-            nbytes = sum(UNEVEN[layer] for layer in layers)
-            start = max(clock, free)
-            free = start + laws.ring_time(nbytes, 4, link.bandwidth, link.latency)
-            assert bucket.nbytes == nbytes
-            assert (bucket.ready, bucket.start, bucket.stop) == pytest.approx((clock, start, free))
-        assert (mine.computed, mine.stop) == pytest.approx((clock, free))
-        assert [each.stop for each in others] == pytest.approx([mine.stop] * 3)
+    seconds = [0.002 * (1 + place % 3) for place in range(len(UNEVEN))]
+    (mine, *others) = simulated(UNEVEN, seconds, most)
+    clock = free = 0.0
+    for layers, bucket in zip(make_buckets(UNEVEN, most), mine.buckets, strict=True):
+        clock += sum(seconds[layer] for layer in layers)
+        nbytes = sum(UNEVEN[layer] for layer in layers)
+        start = max(clock, free)
+        free = start + laws.ring_time(nbytes, 4, SLOW.bandwidth, SLOW.latency)
+        assert bucket.nbytes == nbytes
+        assert (bucket.ready, bucket.start, bucket.stop) == pytest.approx((clock, start, free))
+    assert (mine.computed, mine.stop) == pytest.approx((clock, free))
+    assert [each.stop for each in others] == pytest.approx([mine.stop] * 3)
 
 
-@pytest.mark.parametrize(("latency", "bandwidth"), [(1e-4, 1e6), (1e-3, 1e6), (5e-3, 1e6), (1e-3, 1e7)])
+@pytest.mark.parametrize(("latency", "bandwidth"), [(1e-4, 1e6), (5e-3, 1e6)])
 def test_the_best_number_of_buckets(latency, bandwidth):
     layers, layer = 48, 8400
-    counts = [count for count in range(1, layers + 1) if layers % count == 0]
-    rows = sweep(
-        [layer] * layers,
-        [1e-2] * layers,
-        [layer * count for count in counts],
-        4,
-        Link(latency, bandwidth),
-    )
+    sizes = [layer * count for count in range(1, layers + 1) if layers % count == 0]
+    rows = sweep([layer] * layers, [1e-2] * layers, sizes, 4, Link(latency, bandwidth))
     best = laws.best_buckets(1e-2 * layers, layer * layers, 4, bandwidth, latency)
     law = laws.overlapped_time(1e-2 * layers, layer * layers, best, 4, bandwidth, latency)
     assert law <= min(row.seconds for row in rows) * (1 + 1e-12)
@@ -127,13 +125,12 @@ def test_the_best_number_of_buckets(latency, bandwidth):
     assert nearest.seconds == pytest.approx(min(row.seconds for row in rows), rel=0.05)
 
 
-def test_the_best_number_of_buckets_beats_all_others():
-    rng = np.random.default_rng(0)
-    for work, nbytes, bandwidth, latency in 10 ** rng.uniform((-3, 5, 8, -6), (0, 9, 11, -3), (200, 4)):
-        best = laws.best_buckets(work, nbytes, 8, bandwidth, latency)
-        counts = np.unique(np.round(np.geomspace(1, 4 * best + 10, 500)))
-        times = laws.overlapped_time(work, nbytes, counts, 8, bandwidth, latency)
-        assert laws.overlapped_time(work, nbytes, best, 8, bandwidth, latency) <= times.min() * (1 + 1e-12)
+@given(*(st.floats(low, high).map(lambda x: 10**x) for low, high in ((-3, 0), (5, 9), (8, 11), (-6, -3))))
+def test_the_best_number_of_buckets_beats_all_others(work, nbytes, bandwidth, latency):
+    best = laws.best_buckets(work, nbytes, 8, bandwidth, latency)
+    counts = np.unique(np.round(np.geomspace(1, 4 * best + 10, 500)))
+    times = laws.overlapped_time(work, nbytes, counts, 8, bandwidth, latency)
+    assert laws.overlapped_time(work, nbytes, best, 8, bandwidth, latency) <= times.min() * (1 + 1e-12)
 
 
 def test_limits_of_the_laws():
@@ -175,10 +172,9 @@ def test_the_same_worker_in_both_worlds():
     run = launch(worker, 2)
     assert run.values == simulate(worker, 2).values
     for each in backwards(run):
-        times = [moment for b in each.buckets for moment in (b.ready, b.start, b.stop)]
         assert each.world == "real" and len(each.buckets) == 3
-        assert all(b.ready <= b.start <= b.stop for b in each.buckets) and 0 < min(times)
-        assert 0.12 <= each.computed <= each.stop
+        assert all(0 < b.ready <= b.start <= b.stop for b in each.buckets)
+        assert 6 * 0.02 <= each.computed <= each.stop
         assert [b.ready for b in each.buckets] == sorted(b.ready for b in each.buckets)
 
 
@@ -186,7 +182,8 @@ def test_a_large_model_hides_most_of_its_communication():
     """12 buckets and more computing than communicating; three tries, for others may use the machine."""
     shares = []
     while max(shares, default=0) <= 0.5 and len(shares) < 3:
-        (first, second) = launch(traced_backward(width=512, layers=12, batch=256), 2, timeout=90).values
+        worker = traced_backward(width=512, layers=12, batch=256)
+        first, second = launch(worker, 2, timeout=limit(450)).values
         assert first == second and [each.rank for each in first] == [0, 1]
         for each in first:
             assert [bucket.nbytes for bucket in each.buckets] == [4 * 512**2] * 12
@@ -197,7 +194,8 @@ def test_a_large_model_hides_most_of_its_communication():
 
 
 def test_sizes_side_by_side_and_one_bucket_hides_nothing():
-    run = launch(bucket_sweep((0.1, 0.2, 100), width=160, layers=8, batch=16, rounds=2), 2, timeout=90)
+    worker = bucket_sweep((0.1, 0.2, 100), width=160, layers=8, batch=16, rounds=2)
+    run = launch(worker, 2, timeout=limit(450))
     rows = run.values[0]
     # a layer has 102,400 bytes, just short of 0.1 MB
     assert [(row.bucket_bytes / 2**20, row.buckets) for row in rows] == [(0.1, 4), (0.2, 3), (100, 1)]
@@ -328,5 +326,5 @@ def test_other_sizes_are_explained(size, hints):
 
 
 def test_no_size_beats_the_checkers_best():
-    rows = sweep(LAYER_BYTES, LAYER_SECONDS, range(300_000, 1_700_000, 100_000), RANKS, LINK)
+    rows = sweep(LAYER_BYTES, LAYER_SECONDS, range(600_000, 1_100_000, 100_000), RANKS, LINK)
     assert f"the best, {1e3 * min(row.seconds for row in rows):.3g} ms" in repr(check_bucket_size(800_000))

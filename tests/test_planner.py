@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -37,7 +39,7 @@ def gigabytes(model, **settings):
 # --- memory
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 8, 64, 1024])
+@pytest.mark.parametrize("ranks", [1, 1024])
 def test_7b_does_not_fit_under_ddp_whatever_k(ranks):
     planned = plan("7B", ranks=ranks, strategy="ddp", recompute="all")
     assert planned.memory.states == 112e9
@@ -82,23 +84,34 @@ def test_without_optimiser_state_it_fits():
     assert dataclasses.replace(planned.memory, activations=80e9).largest == "activations"
 
 
-def test_on_one_gpu_the_stages_are_ddp():
-    first = plan("7B", ranks=1)
-    for strategy in STRATEGIES:
-        planned = plan("7B", ranks=1, strategy=strategy)
-        assert planned.memory == first.memory
-        assert planned.step == first.step and planned.step.communication == 0
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_on_one_gpu_the_stages_are_ddp(strategy):
+    ddp, planned = plan("7B", ranks=1), plan("7B", ranks=1, strategy=strategy)
+    assert planned.memory == ddp.memory
+    assert planned.step == ddp.step and planned.step.communication == 0
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_each_stage_saves_and_stage_3_cuts_all(precision, optimiser):
-    states = [
-        gigabytes("13B", ranks=16, strategy=strategy, precision=precision, optimiser=optimiser)
-        for strategy in STRATEGIES
-    ]
+JOBS = {
+    "ranks": st.integers(1, 10**5),
+    "precision": st.sampled_from(PRECISIONS),
+    "optimiser": st.sampled_from(OPTIMISERS),
+    "recompute": st.sampled_from(RECOMPUTE),
+    "overlap": st.floats(0, 1),
+}
+
+
+@given(st.fixed_dictionaries(JOBS))
+def test_each_stage_saves_stage_3_cuts_all_and_parts_add_up(job):
+    plans = [plan("13B", strategy=strategy, **job) for strategy in STRATEGIES]
+    states = [planned.memory.states for planned in plans]
     assert states == sorted(states, reverse=True)
-    assert states[3] == pytest.approx(states[0] / 16)
+    assert states[3] == pytest.approx(states[0] / job["ranks"])
+    for planned in plans:
+        got = step(planned.job)
+        assert got == planned.step
+        assert 0 <= got.hidden <= got.communication
+        assert got.seconds == pytest.approx(got.forward + got.backward + got.communication - got.hidden)
+        assert planned.memory.total == pytest.approx(planned.memory.states + planned.memory.activations)
 
 
 def test_what_is_just_small_enough_fits():
@@ -148,13 +161,8 @@ def test_activations_are_those_that_pytorch_saves():
     ):
         out = layer(torch.ones(batch, sequence, width, requires_grad=True))
     counted = sum(nbytes for place, (nbytes, _) in saved.items() if place not in own)
-    job = Job(
-        Model(1, 1, width, width // heads),
-        precision="fp32",
-        recompute="attention",
-        batch=batch,
-        sequence=sequence,
-    )
+    model, sizes = Model(1, 1, width, width // heads), {"batch": batch, "sequence": sequence}
+    job = Job(model, precision="fp32", recompute="attention", **sizes)
     masks = 2 * sequence * batch * width  # of dropout, which the layer here does without
     assert out.requires_grad
     assert activation_bytes(job) - masks == pytest.approx(counted, rel=0.01)
@@ -245,17 +253,6 @@ def test_stage_3_hides_in_both_directions():
 
 def test_a_free_link_leaves_the_compute():
     assert all(plan("7B", strategy=s, link=WITHOUT_COST).step.efficiency == 1 for s in STRATEGIES)
-
-
-@pytest.mark.parametrize("recompute", RECOMPUTE)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_parts_add_up(strategy, recompute):
-    planned = plan("BERT-base", strategy=strategy, recompute=recompute, sequence=512, overlap=0.3)
-    got = step(planned.job)
-    assert got == planned.step
-    assert 0 <= got.hidden <= got.communication
-    assert got.seconds == pytest.approx(got.forward + got.backward + got.communication - got.hidden)
-    assert planned.memory.total == pytest.approx(planned.memory.states + planned.memory.activations)
 
 
 # --- bad input

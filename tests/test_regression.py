@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course_lib import launch, simulate
 from course_lib.collectives import weighted_mean
@@ -43,16 +45,16 @@ def test_article_figures_in_numpy(data):
     assert np.round(run.w, 4).tolist() == LEARNED
 
 
-@pytest.mark.parametrize("world", [simulate, launch])
-@pytest.mark.parametrize("ranks", [4, 5])
+@pytest.mark.parametrize(("world", "ranks"), [(simulate, 4), (simulate, 5), (launch, 5)])
 def test_every_world_gives_the_losses_of_one_worker(data, world, ranks):
+    """Shards of 128 samples are equal for 4 ranks, not for 5."""
     one = sync_sgd(*data, workers=1)
     for w, losses in world(demo_worker(*data), ranks).values:
         assert np.abs(np.subtract(losses, one.losses)).max() < 1e-12
         assert np.abs(w - one.w).max() < 1e-12
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 5, 7, 127, 128])
+@pytest.mark.parametrize("workers", [2, 127, 128])
 def test_weighting_makes_the_number_of_workers_irrelevant(data, workers):
     one, many = sync_sgd(*data, workers=1), sync_sgd(*data, workers=workers)
     assert np.abs(np.subtract(one.losses, many.losses)).max() < 1e-12
@@ -85,10 +87,12 @@ def test_a_training_equals_only_itself(data):
     assert one == one and one != other
 
 
-def test_shards_cover_everything_once():
-    for samples, workers in ((128, 5), (7, 7), (10, 3), (1, 1)):
-        indices = [index for part in shards(samples, workers) for index in range(samples)[part]]
-        assert indices == list(range(samples))
+@given(st.integers(1, 100).flatmap(lambda samples: st.tuples(st.just(samples), st.integers(1, samples))))
+def test_shards_cover_everything_once_and_the_last_takes_the_rest(sizes):
+    samples, workers = sizes
+    parts = [range(samples)[part] for part in shards(samples, workers)]
+    assert [index for part in parts for index in part] == list(range(samples))
+    assert len(parts) == workers and {len(part) for part in parts[:-1]} <= {samples // workers}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +123,7 @@ def test_bad_input_is_named(data, change, error, message):
 @pytest.mark.parametrize(
     ("worker", "ranks", "error", "message"),
     [
-        (demo_worker, 0, ValueError, "ranks must be a whole number from 1 to"),
+        (lambda comm: 0, 0, ValueError, "ranks must be a whole number from 1 to"),
         (lambda comm: 0, 2.5, TypeError, "ranks must be .* got 2.5"),
         (lambda comm: 0, 10**6, ValueError, "ranks must be .* got 1000000"),
         (lambda: 0, 2, TypeError, "worker must take one argument, comm"),
@@ -128,4 +132,4 @@ def test_bad_input_is_named(data, change, error, message):
 )
 def test_bad_launches_are_refused(world, worker, ranks, error, message):
     with pytest.raises(error, match=message):
-        world((lambda comm: 0) if worker is demo_worker else worker, ranks)
+        world(worker, ranks)

