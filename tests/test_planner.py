@@ -113,9 +113,8 @@ def test_each_stage_saves_stage_3_cuts_all_and_parts_add_up(job):
 def test_what_is_just_small_enough_fits():
     job = plan("7B").job
     needed = memory(job).total
-    for capacity, fits in ((needed, True), (math.nextafter(needed, 0), False)):
-        gpu = dataclasses.replace(job.gpu, memory=capacity)
-        assert plan("7B", gpu=gpu).fits == fits
+    gpus = [dataclasses.replace(job.gpu, memory=capacity) for capacity in (needed, math.nextafter(needed, 0))]
+    assert [plan("7B", gpu=gpu).fits for gpu in gpus] == [True, False]
 
 
 # --- a model's size and activations, counted in PyTorch's own layers
@@ -164,13 +163,19 @@ def test_activations_are_those_that_pytorch_saves():
     assert activation_bytes(job) - masks == pytest.approx(counted, rel=0.01)
 
 
-def test_activations_of_gpt3():
+@pytest.mark.parametrize(
+    ("settings", "bytes_a_unit"),
+    [
+        ({"recompute": "none"}, 34 + 80),
+        ({"recompute": "attention"}, 34),
+        ({"recompute": "all"}, 2),
+        ({"batch": 3}, 3 * 114),
+        ({"precision": "bf16"}, 114),
+    ],
+)
+def test_activations_of_gpt3(settings, bytes_a_unit):
     """Korthikanti et al. 2022, section 4.1 and table 2: 5 a s / h = 80 for GPT-3."""
-    unit = 96 * 2048 * 12288
-    for recompute, each in (("none", 34 + 80), ("attention", 34), ("all", 2)):
-        assert activation_bytes(plan("GPT-3 175B", recompute=recompute).job) == unit * each
-    assert activation_bytes(plan("GPT-3 175B", batch=3).job) == 3 * unit * 114
-    assert activation_bytes(plan("GPT-3 175B", precision="bf16").job) == unit * 114
+    assert activation_bytes(plan("GPT-3 175B", **settings).job) == 96 * 2048 * 12288 * bytes_a_unit
 
 
 def test_attention_scores_go_with_heads_and_tokens():
@@ -304,8 +309,9 @@ def test_numpys_whole_numbers_do_not_overflow():
     assert mine == plan(Model(2 * 10**9, 100, 10**6, 10**6), ranks=100, batch=100, sequence=10**6)
 
 
-def test_nothing_can_be_changed():
-    planned = plan("7B")
-    for thing, name in ((planned, "job"), (planned.job, "ranks"), (planned.memory, "weights")):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(thing, name, 1)
+@pytest.mark.parametrize(
+    ("thing", "name"), [(plan("7B"), "job"), (plan("7B").job, "ranks"), (plan("7B").memory, "weights")]
+)
+def test_nothing_can_be_changed(thing, name):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(thing, name, 1)

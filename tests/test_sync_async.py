@@ -29,14 +29,14 @@ def outcomes_of(widget):
 # What each way comes to
 
 
-def test_the_ways_are_those_of_the_simulator():
-    problem = quadratic(CURVATURES)
-    (sync, *_), (serving, *_) = (
-        simulate(synchronous(problem, 25, 0.5, times=1.0), 8, link=EVEN.link).values,
-        simulate(asynchronous(problem, 200, 0.5 / 8, times=1.0), 9, link=EVEN.link).values,
-    )
-    for way, history in (("synchronous", sync), ("asynchronous", serving)):
-        np.testing.assert_allclose(outcome(way, EVEN).history.parameters, history.parameters, rtol=1e-12)
+@pytest.mark.parametrize(
+    ("way", "make", "updates", "rate"),
+    [("synchronous", synchronous, 25, 0.5), ("asynchronous", asynchronous, 200, 0.5 / 8)],
+)
+def test_the_ways_are_those_of_the_simulator(way, make, updates, rate):
+    worker, ranks = make(quadratic(CURVATURES), updates, rate, times=1.0), 8 + (way == "asynchronous")
+    history = simulate(worker, ranks, link=EVEN.link).values[0]
+    np.testing.assert_allclose(outcome(way, EVEN).history.parameters, history.parameters, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rate", [0.1, 1.5])
@@ -154,15 +154,18 @@ def test_async_diverges():
     assert apart.grew and apart.losses[-1] > 1e3 and apart.reached(widget.target) is None
     assert "Diverges (the loss grows): async." in repr(widget)
     assert "staleness is 7, stable for a gradient's rate below 0.209; here it is 0.24." in repr(widget)
-    limit = laws.staleness_limit(7)
-    for share, grows in ((0.95, False), (1.1, True)):  # it is the delay's limit that decides
-        done = outcome("asynchronous", replace(widget.setting, rate=8 * share * limit, gradients=1000))
-        assert done.grew is grows
     widget.rate = 1.6  # for a gradient 0.2
     assert "Diverges" not in repr(widget)
     widget.preset("async_diverges")
     widget.kind = "exponential"  # random staleness of the same mean is milder
     assert "Diverges" not in repr(widget)
+
+
+@pytest.mark.parametrize(("share", "grows"), [(0.95, False), (1.1, True)])
+def test_it_is_the_delays_limit_that_decides(share, grows):
+    rate = 8 * share * laws.staleness_limit(7)
+    setting = replace(sync_async("async_diverges").setting, rate=rate, gradients=1000)
+    assert outcome("asynchronous", setting).grew is grows
 
 
 def test_the_barrier_costs_a_harmonic_number():
@@ -267,10 +270,15 @@ def test_the_table():
 
 def test_laws_are_told_where_they_hold():
     assert "2.72" in shown(RANDOM)["said"] and "0.209" in shown(EVEN)["said"]
-    for away in (replace(EVEN, slow=2.0), replace(RANDOM, latency=0.1), replace(RANDOM, kind="lognormal")):
-        said = shown(away)["said"]
-        assert "2.72" not in said and "0.209" not in said
     assert "synchronous step" not in shown(RANDOM, ways=["asynchronous"])["said"]
+
+
+@pytest.mark.parametrize(
+    "setting", [replace(EVEN, slow=2.0), replace(RANDOM, latency=0.1), replace(RANDOM, kind="lognormal")]
+)
+def test_laws_are_not_told_where_they_do_not_hold(setting):
+    said = shown(setting)["said"]
+    assert "2.72" not in said and "0.209" not in said
 
 
 def test_a_setting_in_words_tells_what_matters():
