@@ -1,4 +1,6 @@
-"""Small attempts at the exercises, right and wrong, and what a test says of a checker's report."""
+"""Small attempts at the exercises, right and wrong, and tests of what the checkers say of them."""
+
+import pytest
 
 
 def untouched(*_):
@@ -7,6 +9,10 @@ def untouched(*_):
 
 def left_empty(*_):
     return None
+
+
+def an_ellipsis(*_):
+    return ...
 
 
 def server_mean(comm, array):
@@ -35,3 +41,36 @@ def rejected(report, hint):
     assert report.passed is False, report
     assert any(part in repr(report) for part in hint.split("|")), report
     assert "course_lib" not in repr(report)
+
+
+def accepts(check, *right):
+    """A test: `check` accepts each of these attempts."""
+
+    @pytest.mark.parametrize("attempt", right)
+    def test(attempt):
+        report = check(attempt)
+        assert report.passed, report
+
+    return test
+
+
+def rejects(check, *wrong):
+    """A test: `check` rejects the attempt of each pair (attempt, hint), and gives the hint."""
+
+    @pytest.mark.parametrize(("attempt", "hint"), wrong)
+    def test(attempt, hint):
+        rejected(check(attempt), hint)
+
+    return test
+
+
+def waits_for(*checks, stubs=(untouched, left_empty, an_ellipsis)):
+    """A test: for each of `checks` a stub that nobody has touched is no failure."""
+
+    @pytest.mark.parametrize("check", checks)
+    @pytest.mark.parametrize("stub", stubs)
+    def test(check, stub):
+        report = check(stub)
+        assert report.passed is None and "Not attempted yet" in repr(report)
+
+    return test

@@ -1,6 +1,11 @@
 """Chapter 11's bug gallery as the tests know it: each loop as found, mended, and mended wrongly."""
 
 import numpy as np
+import torch
+import torch.distributed as dist
+from torch.utils.data import DistributedSampler
+
+from course_lib.collectives import weighted_mean
 
 # --- 11.1, gradients summed
 
@@ -59,131 +64,107 @@ STEP_WRONG = {
 # --- 11.2, the inner module
 
 
-def past_ddp(net, optimizer, inputs, targets):
+def _loss(outputs, targets):
+    return (outputs - targets).square().mean()
+
+
+def _step(optimizer, loss):
     optimizer.zero_grad()
-    loss = (net.module(inputs) - targets).square().mean()
     loss.backward()
     optimizer.step()
-    return loss.item()
+
+
+def past_ddp(net, optimizer, inputs, targets):
+    _step(optimizer, _loss(net.module(inputs), targets))
 
 
 def through_ddp(net, optimizer, inputs, targets):
-    optimizer.zero_grad()
-    loss = (net(inputs) - targets).square().mean()
-    loss.backward()
-    optimizer.step()
-    return loss.item()
+    _step(optimizer, _loss(net(inputs), targets))
 
 
 def by_hand(net, optimizer, inputs, targets):
-    import torch.distributed as dist
-
     optimizer.zero_grad()
-    (net.module(inputs) - targets).square().mean().backward()
+    _loss(net.module(inputs), targets).backward()
     for parameter in net.parameters():
         dist.all_reduce(parameter.grad)
         parameter.grad /= dist.get_world_size()
     optimizer.step()
 
 
-def sum_by_hand(net, optimizer, inputs, targets):
-    import torch.distributed as dist
-
-    optimizer.zero_grad()
-    (net.module(inputs) - targets).square().mean().backward()
-    for parameter in net.parameters():
-        dist.all_reduce(parameter.grad)
-    optimizer.step()
-
-
-def inner_forward(net, optimizer, inputs, targets):
-    optimizer.zero_grad()
-    (net.module.forward(inputs) - targets).square().mean().backward()
-    optimizer.step()
-
-
 def never_clears(net, optimizer, inputs, targets):
-    (net(inputs) - targets).square().mean().backward()
+    _loss(net(inputs), targets).backward()
     optimizer.step()
 
 
 def never_steps(net, optimizer, inputs, targets):
     optimizer.zero_grad()
-    (net(inputs) - targets).square().mean().backward()
+    _loss(net(inputs), targets).backward()
 
 
 def divides_again(net, optimizer, inputs, targets):
-    import torch.distributed as dist
-
-    optimizer.zero_grad()
-    ((net(inputs) - targets).square().mean() / dist.get_world_size()).backward()
-    optimizer.step()
+    _step(optimizer, _loss(net(inputs), targets) / dist.get_world_size())
 
 
 def without_sync(net, optimizer, inputs, targets):
-    optimizer.zero_grad()
     with net.no_sync():
-        (net(inputs) - targets).square().mean().backward()
-    optimizer.step()
+        past_ddp(net, optimizer, inputs, targets)
+
+
+def twice(net, optimizer, inputs, targets):
+    """The right step, behind a backward whose gradients are thrown away."""
+    _loss(net(inputs), targets).backward()
+    through_ddp(net, optimizer, inputs, targets)
 
 
 TRAIN_WRONG = {
     past_ddp: "which object did you call",
-    inner_forward: "which object did you call",
-    without_sync: "DDP has reduced nothing",
+    without_sync: "which object did you call",
     by_hand: "communication of your own",
-    sum_by_hand: "communication of your own",
     never_clears: "is the gradient cleared",
     never_steps: "have not moved",
     divides_again: "divided by nothing more",
+    twice: "6 times",
 }
 
 # --- 11.3, no set_epoch
 
 
 def same_every_epoch(comm, items, epochs):
-    from torch.utils.data import DistributedSampler
-
     sampler = DistributedSampler(range(items), comm.size, comm.rank)
     return [list(sampler) for _ in range(epochs)]
 
 
-def _orders(tell, comm, items, epochs, **options):
-    from torch.utils.data import DistributedSampler
-
-    sampler, orders = DistributedSampler(range(items), comm.size, comm.rank, **options), []
+def _orders(told, comm, items, epochs):
+    sampler, orders = DistributedSampler(range(items), comm.size, comm.rank), []
     for epoch in range(epochs):
-        tell(sampler, epoch)
+        sampler.set_epoch(told(epoch))
         orders.append(list(sampler))
     return orders
 
 
 def told(comm, items, epochs):
-    return _orders(lambda sampler, epoch: sampler.set_epoch(epoch), comm, items, epochs)
+    return _orders(lambda epoch: epoch, comm, items, epochs)
 
 
 def told_later_epochs(comm, items, epochs):
-    return _orders(lambda sampler, epoch: sampler.set_epoch(10 + 3 * epoch), comm, items, epochs)
+    return _orders(lambda epoch: 10 + 3 * epoch, comm, items, epochs)
 
 
 def new_sampler(comm, items, epochs):
-    from torch.utils.data import DistributedSampler
-
-    return [
-        list(DistributedSampler(range(items), comm.size, comm.rank, seed=epoch)) for epoch in range(epochs)
-    ]
-
-
-def told_zero(comm, items, epochs):
-    return _orders(lambda sampler, epoch: sampler.set_epoch(0), comm, items, epochs)
+    samplers = [DistributedSampler(range(items), comm.size, comm.rank, seed=epoch) for epoch in range(epochs)]
+    return [list(sampler) for sampler in samplers]
 
 
 def told_by_rank(comm, items, epochs):
-    return _orders(lambda sampler, epoch: sampler.set_epoch(epoch + comm.rank), comm, items, epochs)
+    return _orders(lambda epoch: epoch + comm.rank, comm, items, epochs)
 
 
 def told_too_late(comm, items, epochs):
-    return _orders(lambda sampler, epoch: sampler.set_epoch(max(0, epoch - 1)), comm, items, epochs)
+    return _orders(lambda epoch: max(0, epoch - 1), comm, items, epochs)
+
+
+def back_to_the_first(comm, items, epochs):
+    return _orders(lambda epoch: epoch % 2, comm, items, epochs)
 
 
 def shuffles_its_share(comm, items, epochs):
@@ -203,25 +184,15 @@ def numbers_alone(comm, items, epochs):
     return list(range(epochs))
 
 
-def words(comm, items, epochs):
-    return ["epoch"] * epochs
-
-
-def nothing_first(comm, items, epochs):
-    return [None, *([[0]] * (epochs - 1))]
-
-
 ORDERS_WRONG = {
     same_every_epoch: "who tells it the epoch",
-    told_zero: "who tells it the epoch",
     told_too_late: "epoch 1 as through epoch 0",
+    back_to_the_first: "epoch 2 as through epoch 0",
     told_by_rank: "within an epoch all ranks must cut the same order",
     shuffles_its_share: "shuffle before the items are dealt",
     everything_everywhere: "its share is",
     one_epoch: "a list of items for each of 3 epochs",
     numbers_alone: "a list of items for each of 3 epochs",
-    words: "a list of items for each of 3 epochs",
-    nothing_first: "a list of items for each of 3 epochs",
 }
 
 # --- 11.4, rank 0's loss
@@ -305,15 +276,8 @@ def by_samples_at_once(comm, theta, X, y, rate):
 
 
 def by_library(comm, theta, X, y, rate):
-    from course_lib.collectives import weighted_mean
-
     gradient = X.T @ (X @ theta - y) / max(1, len(y))
     return theta - rate * weighted_mean(comm, gradient, len(y))
-
-
-def guarded_mean(comm, theta, X, y, rate):
-    gradient = X.T @ (X @ theta - y) / max(1, len(y))
-    return theta - rate * comm.all_reduce(gradient, op="mean")
 
 
 def summed_rows(comm, theta, X, y, rate):
@@ -335,7 +299,6 @@ def own_rows(comm, theta, X, y, rate):
 
 LAST_WRONG = {
     mean_of_last: "a sample counts the more, the fewer its rank has",
-    guarded_mean: "a sample counts the more, the fewer its rank has",
     summed_rows: "divide by how many all ranks have",
     mean_of_sums: "divided the sum by the 2 ranks",
     divided_again: "and then by the 2 ranks as well",
@@ -345,169 +308,108 @@ LAST_WRONG = {
 # --- 11.6, a hook that reduces a copy
 
 
-def _hooked(model, average, post=False):
-    for parameter in model.parameters():
-        (parameter.register_post_accumulate_grad_hook if post else parameter.register_hook)(average)
+def _hooked(average, named=""):
+    """add_hooks(model): `average` for each parameter's gradient, if `named` is part of the parameter's name."""
+
+    def add_hooks(model):
+        for name, parameter in model.named_parameters():
+            if named in name:
+                parameter.register_hook(average)
+
+    return add_hooks
 
 
-def reduces_a_copy(model):
-    import torch.distributed as dist
-
-    def average(gradient):
-        mean = gradient / dist.get_world_size()
-        dist.all_reduce(mean)
-
-    _hooked(model, average)
+def _mean(gradient):
+    mean = gradient / dist.get_world_size()
+    dist.all_reduce(mean)
+    return mean
 
 
-def returns_the_mean(model):
-    import torch.distributed as dist
+def _mean_of_a_copy(gradient):
+    _mean(gradient)
 
-    def average(gradient):
-        mean = gradient / dist.get_world_size()
-        dist.all_reduce(mean)
-        return mean
 
-    _hooked(model, average)
+def _share(gradient):
+    _mean(gradient)
+    return gradient / dist.get_world_size()
+
+
+def _sum(gradient):
+    return _mean(gradient) * dist.get_world_size()
+
+
+def _half_the_mean(gradient):
+    return _mean(gradient) / dist.get_world_size()
+
+
+def _mean_on_rank_0(gradient):
+    return gradient if dist.get_rank() else _mean(gradient)
 
 
 def after_accumulation(model):
-    import torch.distributed as dist
-
     def average(parameter):
         dist.all_reduce(parameter.grad)
         parameter.grad /= dist.get_world_size()
 
-    _hooked(model, average, post=True)
-
-
-def clone_reduced(model):
-    import torch.distributed as dist
-
-    def average(gradient):
-        dist.all_reduce(gradient.clone())
-        return gradient / dist.get_world_size()
-
-    _hooked(model, average)
-
-
-def returns_the_sum(model):
-    import torch.distributed as dist
-
-    def average(gradient):
-        total = gradient.clone()
-        dist.all_reduce(total)
-        return total
-
-    _hooked(model, average)
-
-
-def halved_twice(model):
-    import torch.distributed as dist
-
-    def average(gradient):
-        mean = gradient / dist.get_world_size()
-        dist.all_reduce(mean)
-        return mean / dist.get_world_size()
-
-    _hooked(model, average)
-
-
-def weights_only(model):
-    import torch.distributed as dist
-
-    def average(gradient):
-        mean = gradient / dist.get_world_size()
-        dist.all_reduce(mean)
-        return mean
-
-    for name, parameter in model.named_parameters():
-        if "weight" in name:
-            parameter.register_hook(average)
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(average)
 
 
 def hooked_twice(model):
-    returns_the_mean(model)
-    returns_the_mean(model)
+    for _ in range(2):
+        returns_the_mean(model)
 
 
 def no_hook(model):
     return model
 
 
-def only_rank_0_reduces_gradients(model):
-    import torch.distributed as dist
-
-    def average(gradient):
-        mean = gradient / dist.get_world_size()
-        if dist.get_rank() == 0:
-            dist.all_reduce(mean)
-        return mean
-
-    _hooked(model, average)
-
-
+returns_the_mean = _hooked(_mean)
+only_rank_0_reduces_gradients = _hooked(_mean_on_rank_0)
 HOOKS_WRONG = {
-    reduces_a_copy: "The reduced tensor is a copy",
-    clone_reduced: "the sum went nowhere",
-    returns_the_sum: "divide, once",
-    halved_twice: "divided by the ranks once more",
-    weights_only: "does every parameter have its hook",
+    _hooked(_mean_of_a_copy): "The reduced tensor is a copy",
+    _hooked(_share): "the sum went nowhere",
+    _hooked(_sum): "divide, once",
+    _hooked(_half_the_mean): "divided by the ranks once more",
+    _hooked(_mean, named="weight"): "does every parameter have its hook",
+    _hooked(lambda gradient: 3 * _mean(gradient)): "REST",
     hooked_twice: "one hook for each parameter",
     no_hook: "are the hooks in place",
-    only_rank_0_reduces_gradients: "Does every rank call the same collectives",
 }
 
 # --- 11.7, one rank's dtype
 
 
 def own_dtype(gradient, dtype):
-    import torch.distributed as dist
-
     sent = gradient.to(dtype)
     dist.all_reduce(sent)
     return sent.float() / dist.get_world_size()
 
 
 def full_precision(gradient, dtype):
-    import torch.distributed as dist
-
-    dist.all_reduce(gradient)
-    return gradient / dist.get_world_size()
+    return _mean(gradient)
 
 
 def all_half(gradient, dtype):
-    import torch
-
     return own_dtype(gradient, torch.float16)
 
 
 def agreed(gradient, dtype):
-    import torch
-    import torch.distributed as dist
-
     odd = torch.tensor(float(dtype != torch.bfloat16))
     dist.all_reduce(odd, op=dist.ReduceOp.MAX)
     return own_dtype(gradient, torch.float16 if odd else torch.bfloat16)
 
 
-def cast_back(gradient, dtype):
-    import torch.distributed as dist
-
-    sent = gradient.to(dtype)
-    dist.all_reduce(sent)
-    return (sent / dist.get_world_size()).to(gradient.dtype)
-
-
 def sum_of_floats(gradient, dtype):
-    import torch.distributed as dist
+    return _sum(gradient)
 
-    dist.all_reduce(gradient)
-    return gradient
+
+def three_means(gradient, dtype):
+    return 3 * _mean(gradient)
 
 
 def returns_own_dtype(gradient, dtype):
-    return full_precision(gradient, dtype).to(dtype)
+    return _mean(gradient).to(dtype)
 
 
 def keeps_own(gradient, dtype):
@@ -515,31 +417,28 @@ def keeps_own(gradient, dtype):
 
 
 def other_size(gradient, dtype):
-    import torch
-
     return own_dtype(gradient, torch.float32 if dtype == torch.float16 else dtype)
 
 
 def all_brain(gradient, dtype):
-    import torch
-
     return own_dtype(gradient, torch.bfloat16)
 
 
 def in_a_matrix(gradient, dtype):
-    import torch.distributed as dist
+    return _mean(gradient).reshape(2, 2)
 
-    dist.all_reduce(gradient)
-    return (gradient / dist.get_world_size()).reshape(2, 2)
+
+def as_a_list(gradient, dtype):
+    return _mean(gradient).tolist()
 
 
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
-    cast_back: "bytes of one kind are read as another",
     sum_of_floats: "the sum: divide",
+    three_means: "REST",
     returns_own_dtype: "give back one dtype",
     keeps_own: "was not called",
-    other_size: "arrays of the same size and dtype",
     in_a_matrix: "rank 0 returned a tensor of shape (2, 2)",
+    as_a_list: "rank 0 returned list",
     all_brain: "rank 1's GPU has no bfloat16",
 }

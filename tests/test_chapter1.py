@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from attempts import rejected, untouched
+from attempts import accepts, rejected, rejects, untouched
 from build import SOURCES
 
 from course_lib import launch, simulate
@@ -57,55 +57,42 @@ def test_absurd_answers_get_a_hint(check, nothing):
     assert "course_lib" not in repr(report)
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        lambda m, k: 2 * (k - 1) * m / k,
-        lambda m, k: 2 * (k - 1) * (m // k),
-        lambda m, k: 2 * (k - 1) * -(-m // k),
-        lambda m, k: np.array([2 * (k - 1) * np.float64(m) / k]),
-    ],
+test_link_bytes_accepts = accepts(
+    check_link_bytes,
+    lambda m, k: 2 * (k - 1) * m / k,
+    lambda m, k: 2 * (k - 1) * (m // k),
+    lambda m, k: 2 * (k - 1) * -(-m // k),
+    lambda m, k: np.array([2 * (k - 1) * np.float64(m) / k]),
 )
-def test_link_bytes_accepts(right):
-    report = check_link_bytes(right)
-    assert report.passed, report
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (
-            lambda m, k: m,
-            "4 workers, a gradient of 1,200 bytes: the function says 1,200 bytes. That is the gradient",
-        ),
-        (lambda m, k: m / k, "one chunk, a single passing. There are 2(K − 1), here 6"),
-        (lambda m, k: (k - 1) * m / k, "That is half"),
-        (lambda m, k: 2 * m, "K − 1, not K"),
-        (lambda m, k: 2 * (k - 1) * m, "Each passing carries one chunk"),
-        (lambda m, k: (k - 1) * m, "and there are 2(K − 1)"),
-        (lambda m, k: 1.5 * m, "A class of one has nobody to send to"),
-        (lambda m, k: 3 * m / k**2, "6 chunks cross the link"),
-        (lambda m, k: [m, k], "list came back, not a number"),
-        (lambda m, k: 2 * (k - 1) * m / k / 1000, "That is in kB"),
-        (lambda m, k: 2 * (k - 1) * m / k / 1024, "units of 1,024 bytes"),
-        (forgets_to_return, "it returned None; is a return missing?"),
-        (lambda m, k: [m][k], "it raised IndexError"),
-    ],
+test_link_bytes_rejects = rejects(
+    check_link_bytes,
+    (
+        lambda m, k: m,
+        "4 workers, a gradient of 1,200 bytes: the function says 1,200 bytes. That is the gradient",
+    ),
+    (lambda m, k: m / k, "one chunk, a single passing. There are 2(K − 1), here 6"),
+    (lambda m, k: (k - 1) * m / k, "That is half"),
+    (lambda m, k: 2 * m, "K − 1, not K"),
+    (lambda m, k: 2 * (k - 1) * m, "Each passing carries one chunk"),
+    (lambda m, k: (k - 1) * m, "and there are 2(K − 1)"),
+    (lambda m, k: 1.5 * m, "A class of one has nobody to send to"),
+    (lambda m, k: 3 * m / k**2, "6 chunks cross the link"),
+    (lambda m, k: [m, k], "list came back, not a number"),
+    (lambda m, k: 2 * (k - 1) * m / k / 1000, "That is in kB"),
+    (lambda m, k: 2 * (k - 1) * m / k / 1024, "units of 1,024 bytes"),
+    (forgets_to_return, "it returned None; is a return missing?"),
+    (lambda m, k: [m][k], "it raised IndexError"),
 )
-def test_link_bytes_rejects(wrong, hint):
-    rejected(check_link_bytes(wrong), hint)
 
 
 def waits(ready):
     return [max(ready) - time for time in ready]
 
 
-@pytest.mark.parametrize(
-    "right", [waits, lambda ready: np.max(ready) - np.array(ready), lambda r: tuple(waits(r))]
+test_waits_accepts = accepts(
+    check_waits, waits, lambda ready: np.max(ready) - np.array(ready), lambda r: tuple(waits(r))
 )
-def test_waits_accepts(right):
-    report = check_waits(right)
-    assert report.passed, report
 
 
 def waits_in_place(ready):
@@ -121,64 +108,51 @@ def waits_of_the_sorted(ready):
     return [ready[-1] - time for time in order]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (
-            lambda ready: [-wait for wait in waits(ready)],
-            "ready at [57, 57, 114, 57]: the function says [-57",
-        ),
-        (lambda ready: [time - min(ready) for time in ready], "They wait for the last"),
-        (lambda ready: np.mean(ready) - np.array(ready), "Nobody waits for the mean"),
-        (lambda ready: ready, "Those are the times of getting ready"),
-        (lambda ready: [max(ready)] * len(ready), "Each wait starts when that student is ready"),
-        (
-            lambda ready: [max(a - b, 0) for a, b in zip(ready[-1:] + ready[:-1], ready, strict=True)],
-            "neighbour",
-        ),
-        (lambda ready: max(ready) - min(ready), "not a list of numbers"),
-        (lambda ready: [max(ready) - min(ready)], "1 numbers came back, not 4"),
-        (lambda ready: [7.0] * len(ready), "the last waits 0"),
-        (waits_in_place, "changed the list"),
-        (waits_of_the_sorted, "work on a copy, or use max(ready)"),
-        (forgets_to_return, "it returned None; is a return missing?"),
-        (lambda ready: ready[9], "it raised IndexError"),
-    ],
+test_waits_rejects = rejects(
+    check_waits,
+    (
+        lambda ready: [-wait for wait in waits(ready)],
+        "ready at [57, 57, 114, 57]: the function says [-57",
+    ),
+    (lambda ready: [time - min(ready) for time in ready], "They wait for the last"),
+    (lambda ready: np.mean(ready) - np.array(ready), "Nobody waits for the mean"),
+    (lambda ready: ready, "Those are the times of getting ready"),
+    (lambda ready: [max(ready)] * len(ready), "Each wait starts when that student is ready"),
+    (
+        lambda ready: [max(a - b, 0) for a, b in zip(ready[-1:] + ready[:-1], ready, strict=True)],
+        "neighbour",
+    ),
+    (lambda ready: max(ready) - min(ready), "not a list of numbers"),
+    (lambda ready: [max(ready) - min(ready)], "1 numbers came back, not 4"),
+    (lambda ready: [7.0] * len(ready), "the last waits 0"),
+    (waits_in_place, "changed the list"),
+    (waits_of_the_sorted, "work on a copy, or use max(ready)"),
+    (forgets_to_return, "it returned None; is a return missing?"),
+    (lambda ready: ready[9], "it raised IndexError"),
 )
-def test_waits_rejects(wrong, hint):
-    rejected(check_waits(wrong), hint)
 
-
-@pytest.mark.parametrize(
-    "right", [divmod, lambda rank, n: [rank // n, rank % n], lambda r, n: np.array(divmod(r, n))]
+test_place_accepts = accepts(
+    check_place, divmod, lambda rank, n: [rank // n, rank % n], lambda r, n: np.array(divmod(r, n))
 )
-def test_place_accepts(right):
-    report = check_place(right)
-    assert report.passed, report
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda rank, n: (rank % n, rank // n), "The other way round"),
-        (lambda rank, n: (rank // n, rank), "Local ranks start again at 0"),
-        (lambda rank, n: (rank / n, rank % n), "divide with //"),
-        (lambda rank, n: (rank // n + 1, rank % n + 1), "Nodes and local ranks are numbered from 0"),
-        (lambda rank, n: (rank // n + 1, rank % n), "Nodes are numbered from 0"),
-        (lambda rank, n: (rank // n, rank % n + 1), "Local ranks are numbered from 0"),
-        (lambda rank, n: (rank % 2, rank // 2), "A node is filled first"),
-        (lambda rank, n: (5, 5), "How many full nodes come before rank 6"),
-        (lambda rank, n: rank // n, "int came back, not a pair (node, local rank)"),
-        (
-            lambda rank, n: divmod(rank, 4),
-            "rank 6, 3 on each node: the function says [1, 2]. That is right for 4",
-        ),
-        (forgets_to_return, "it returned None; is a return missing?"),
-        (lambda rank, n: (rank // n, rank % n, n), "3 numbers came back, not 2"),
-    ],
+test_place_rejects = rejects(
+    check_place,
+    (lambda rank, n: (rank % n, rank // n), "The other way round"),
+    (lambda rank, n: (rank // n, rank), "Local ranks start again at 0"),
+    (lambda rank, n: (rank / n, rank % n), "divide with //"),
+    (lambda rank, n: (rank // n + 1, rank % n + 1), "Nodes and local ranks are numbered from 0"),
+    (lambda rank, n: (rank // n + 1, rank % n), "Nodes are numbered from 0"),
+    (lambda rank, n: (rank // n, rank % n + 1), "Local ranks are numbered from 0"),
+    (lambda rank, n: (rank % 2, rank // 2), "A node is filled first"),
+    (lambda rank, n: (5, 5), "How many full nodes come before rank 6"),
+    (lambda rank, n: rank // n, "int came back, not a pair (node, local rank)"),
+    (
+        lambda rank, n: divmod(rank, 4),
+        "rank 6, 3 on each node: the function says [1, 2]. That is right for 4",
+    ),
+    (forgets_to_return, "it returned None; is a return missing?"),
+    (lambda rank, n: (rank // n, rank % n, n), "3 numbers came back, not 2"),
 )
-def test_place_rejects(wrong, hint):
-    rejected(check_place(wrong), hint)
 
 
 # --- what the chapter says

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from attempts import left_empty, rejected, untouched
+from attempts import accepts, left_empty, rejected, rejects, untouched
 
 from course_lib import laws, progress
 from course_lib.calibration import calibration, share_within, simulated_learner
@@ -46,37 +46,31 @@ def ring_exactly(parameters, width, ranks, bandwidth, latency):
     return 2 * (ranks - 1) * (Fraction(latency) + chunk / int(bandwidth))
 
 
-@pytest.mark.parametrize("right", [ring, ring_by_law, ring_exactly])
-def test_ring_seconds_accepts(right):
-    assert check_ring_seconds(right).passed, check_ring_seconds(right)
+test_ring_seconds_accepts = accepts(check_ring_seconds, ring, ring_by_law, ring_exactly)
 
 
 def forgets_to_return(*arguments):
     ring(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / k / (b / 8)), "bytes a second already"),
-        (lambda p, w, k, b, a: ring(p, w, k, b, a) / 2, "one phase of two"),
-        (lambda p, w, k, b, a: 1e3 * ring(p, w, k, b, a), "those are milliseconds"),
-        (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / b), "sends a chunk"),
-        (lambda p, w, k, b, a: ring(p, 1, k, b, a), "M is bytes"),
-        (lambda p, w, k, b, a: ring(p, w, k, b, 0), "a latency for each"),
-        (lambda p, w, k, b, a: ring(p, w, k, b, 0) + a * (k > 1), "a latency for each"),
-        (lambda p, w, k, b, a: 2 * k * (a + p * w / k / b), "K − 1 rounds a phase"),
-        (lambda p, w, k, b, a: 2 * p * w / b, "1 worker"),
-        (lambda p, w, k, b, a: f"{ring(p, w, k, b, a)} s", "not a number"),
-        (lambda p, w, k, b, a: ring(p, w, k, b, a) / (k - 1), "it raised ZeroDivisionError"),
-        (forgets_to_return, "is a return missing?"),
-        (lambda p, w, k, b, a: Fraction(1, 3), "0.333"),
-        (lambda p, w, k, b, a: sys.exit(3), "it raised SystemExit"),
-        (lambda p, w, k, b, a: 10**400, "too large"),
-    ],
+test_ring_seconds_rejects = rejects(
+    check_ring_seconds,
+    (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / k / (b / 8)), "bytes a second already"),
+    (lambda p, w, k, b, a: ring(p, w, k, b, a) / 2, "one phase of two"),
+    (lambda p, w, k, b, a: 1e3 * ring(p, w, k, b, a), "those are milliseconds"),
+    (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w / b), "sends a chunk"),
+    (lambda p, w, k, b, a: ring(p, 1, k, b, a), "M is bytes"),
+    (lambda p, w, k, b, a: ring(p, w, k, b, 0), "a latency for each"),
+    (lambda p, w, k, b, a: ring(p, w, k, b, 0) + a * (k > 1), "a latency for each"),
+    (lambda p, w, k, b, a: 2 * k * (a + p * w / k / b), "K − 1 rounds a phase"),
+    (lambda p, w, k, b, a: 2 * p * w / b, "1 worker"),
+    (lambda p, w, k, b, a: f"{ring(p, w, k, b, a)} s", "not a number"),
+    (lambda p, w, k, b, a: ring(p, w, k, b, a) / (k - 1), "it raised ZeroDivisionError"),
+    (forgets_to_return, "is a return missing?"),
+    (lambda p, w, k, b, a: Fraction(1, 3), "0.333"),
+    (lambda p, w, k, b, a: sys.exit(3), "it raised SystemExit"),
+    (lambda p, w, k, b, a: 10**400, "too large"),
 )
-def test_ring_seconds_rejects(wrong, hint):
-    rejected(check_ring_seconds(wrong), hint)
 
 
 # --- exercise 12.2
@@ -94,9 +88,7 @@ def least_by_search(parameters, stage, memory):
     return next((n for n in range(1, 1000) if parameters * (whole + cut / n) <= memory), None)
 
 
-@pytest.mark.parametrize("right", [least, least_by_search])
-def test_least_ranks_accepts(right):
-    assert check_least_ranks(right).passed, check_least_ranks(right)
+test_least_ranks_accepts = accepts(check_least_ranks, least, least_by_search)
 
 
 @pytest.mark.parametrize(
@@ -160,32 +152,25 @@ def saving_by_law(share, ranks, collective):
     return laws.wire_saving(share, ranks, collective) if ranks > 1 else 0
 
 
-@pytest.mark.parametrize("right", [saving, saving_by_law])
-def test_wire_saving_accepts(right):
-    assert check_wire_saving(right).passed, check_wire_saving(right)
+test_wire_saving_accepts = accepts(check_wire_saving, saving, saving_by_law)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda s, k, c: 1 - s, "one worker sends nothing"),
-        (lambda s, k, c: 1 - s if k > 1 else 0, "that is the payload"),
-        (lambda s, k, c: 1 - saving(s, k, c) if k > 1 else 0, "the share sent"),
-        (lambda s, k, c: max(0, saving(s, k, c)), "it may be negative"),
-        (
-            lambda s, k, c: 1 - s / (2 * (k - 1) / k) * (k - 1),
-            "it raised ZeroDivisionError; one worker sends",
-        ),
-        (
-            lambda s, k, c: 1 - s * (k - 1) if c == "all_gather" and k > 1 else saving(s, k, c),
-            "a plain ring sends",
-        ),
-        (lambda s, k, c: saving(s, k, "ring" if c == "all-gather" else c) * 2, "it returned"),
-        (lambda s, k, c: print(end=""), "is a return missing?"),
-    ],
+test_wire_saving_rejects = rejects(
+    check_wire_saving,
+    (lambda s, k, c: 1 - s, "one worker sends nothing"),
+    (lambda s, k, c: 1 - s if k > 1 else 0, "that is the payload"),
+    (lambda s, k, c: 1 - saving(s, k, c) if k > 1 else 0, "the share sent"),
+    (lambda s, k, c: max(0, saving(s, k, c)), "it may be negative"),
+    (
+        lambda s, k, c: 1 - s / (2 * (k - 1) / k) * (k - 1),
+        "it raised ZeroDivisionError; one worker sends",
+    ),
+    (
+        lambda s, k, c: 1 - s * (k - 1) if c == "all_gather" and k > 1 else saving(s, k, c),
+        "a plain ring sends",
+    ),
+    (lambda s, k, c: saving(s, k, "ring" if c == "all-gather" else c) * 2, "it returned"),
+    (lambda s, k, c: print(end=""), "is a return missing?"),
 )
-def test_wire_saving_rejects(wrong, hint):
-    rejected(check_wire_saving(wrong), hint)
 
 
 # --- calibration

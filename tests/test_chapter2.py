@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from attempts import left_empty, rejected, untouched
+from attempts import accepts, left_empty, rejects, untouched
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.exercises.chapter2 import (
@@ -88,9 +88,7 @@ def as_a_float(p, target):
     return value if value is None else np.float64(value)
 
 
-@pytest.mark.parametrize("right", [by_formula, by_search, as_a_float])
-def test_workers_for_accepts(right):
-    assert check_workers_for(right).passed, check_workers_for(right)
+test_workers_for_accepts = accepts(check_workers_for, by_formula, by_search, as_a_float)
 
 
 def endless(p, target):
@@ -110,38 +108,34 @@ def test_the_solution_finds_each_number_from_its_own_speedup(p):
     assert [by_formula(p, laws.amdahl_speedup(p, n)) for n in counts] == counts
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda p, target: int(p / (1 / target - (1 - p))), "14 workers: only 3.8889"),
-        (lambda p, target: p / (1 / target - (1 - p)), "workers are whole"),
-        (lambda p, target: math.ceil(target), "4 workers: only 2.5"),
-        (lambda p, target: by_formula(p, target) + 1, "16 is too many: 15 give"),
-        (lambda p, target: by_formula(p, target) or math.inf, "the speed-up stays below 5: return None"),
-        (
-            lambda p, target: math.ceil(p / (1 / target - (1 - p) or 1e-9)),
-            "4 is too many: 3 give 1.5 already",
-        ),
-        (without_tolerance, "3 may come out as 3.0000000000000004"),
-        (
-            rounds_but_compares_with_zero,
-            "below 5: return None; numbers are rounded: compare with a tolerance",
-        ),
-        (searched_without_tolerance, "p = 0.9, target 10|p = 0.8, target 5"),
-        (searched_without_tolerance, "does not end; the speed-up stays below"),
-        (searched_up_to_a_thousand, "p = 1, target 5000: it returned None, but this target can be reached"),
-        (searched_up_to_a_million, "1,000,000 lines, and the search does not end"),
-        (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
-        (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),
-        (lambda p, target: "15", "not a number"),
-        (lambda p, target: math.inf, "infinity"),
-        (endless, "the search does not end"),
-        (forgets_to_return, "is a return missing?"),
-        (lambda p, target: 1 / 0, "ZeroDivisionError"),
-    ],
+test_workers_for_rejects = rejects(
+    check_workers_for,
+    (lambda p, target: int(p / (1 / target - (1 - p))), "14 workers: only 3.8889"),
+    (lambda p, target: p / (1 / target - (1 - p)), "workers are whole"),
+    (lambda p, target: math.ceil(target), "4 workers: only 2.5"),
+    (lambda p, target: by_formula(p, target) + 1, "16 is too many: 15 give"),
+    (lambda p, target: by_formula(p, target) or math.inf, "the speed-up stays below 5: return None"),
+    (
+        lambda p, target: math.ceil(p / (1 / target - (1 - p) or 1e-9)),
+        "4 is too many: 3 give 1.5 already",
+    ),
+    (without_tolerance, "3 may come out as 3.0000000000000004"),
+    (
+        rounds_but_compares_with_zero,
+        "below 5: return None; numbers are rounded: compare with a tolerance",
+    ),
+    (searched_without_tolerance, "p = 0.9, target 10|p = 0.8, target 5"),
+    (searched_without_tolerance, "does not end; the speed-up stays below"),
+    (searched_up_to_a_thousand, "p = 1, target 5000: it returned None, but this target can be reached"),
+    (searched_up_to_a_million, "1,000,000 lines, and the search does not end"),
+    (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
+    (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),
+    (lambda p, target: "15", "not a number"),
+    (lambda p, target: math.inf, "infinity"),
+    (endless, "the search does not end"),
+    (forgets_to_return, "is a return missing?"),
+    (lambda p, target: 1 / 0, "ZeroDivisionError"),
 )
-def test_workers_for_rejects(wrong, hint):
-    rejected(check_workers_for(wrong), hint)
 
 
 # --- exercise 2.2
@@ -159,9 +153,7 @@ def fractions_by_hand(seconds):
     return result
 
 
-@pytest.mark.parametrize("right", [fractions, fractions_by_hand])
-def test_serial_fractions_accepts(right):
-    assert check_serial_fractions(right).passed, check_serial_fractions(right)
+test_serial_fractions_accepts = accepts(check_serial_fractions, fractions, fractions_by_hand)
 
 
 def each(formula):
@@ -178,36 +170,32 @@ def changes_and_forgets(seconds):
     seconds.update(fractions(seconds))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (each(lambda s, n: 1 - laws.karp_flatt(s, n)), "that is the parallel share"),
-        (each(lambda s, n: laws.karp_flatt(1 / s, n)), "t_1 / t_N, not t_N / t_1"),
-        (each(lambda s, n: 1 / s - 1 / n), "divide by 1 - 1/N"),
-        (each(lambda s, n: s / n), "that is the efficiency"),
-        (each(lambda s, n: s), "that is the speed-up"),
-        (each(lambda s, n: 1 / s), "subtract 1/N first"),
-        (each(lambda s, n: max(0, laws.karp_flatt(s, n))), "2 workers faster than twice"),
-        (lambda seconds: {1: 0, **fractions(seconds)}, "leave the key 1 out"),
-        (lambda seconds: {n: 1 / 0 for n in seconds}, "ZeroDivisionError"),
-        (
-            lambda seconds: {n: (seconds[n] / seconds[1] - 1 / n) / (1 - 1 / n) for n in seconds},
-            "it raised ZeroDivisionError; one worker tells nothing of the fraction (0/0): leave",
-        ),
-        (
-            lambda seconds: {n: laws.karp_flatt(seconds[1] / seconds[n], n) for n in seconds},
-            "it raised ValueError; one worker tells nothing",
-        ),
-        (lambda seconds: {n: seconds["1"] for n in seconds}, "it raised KeyError\nTraceback"),
-        (lambda seconds: list(fractions(seconds).values()), "not a dictionary"),
-        (lambda seconds: {2: fractions(seconds)[2]}, "the keys are [2]"),
-        (first_is_the_baseline, "not 0.1"),
-        (changes_and_forgets, "is a return missing?"),
-        (each(lambda s, n: "x"), "not a number"),
-    ],
+test_serial_fractions_rejects = rejects(
+    check_serial_fractions,
+    (each(lambda s, n: 1 - laws.karp_flatt(s, n)), "that is the parallel share"),
+    (each(lambda s, n: laws.karp_flatt(1 / s, n)), "t_1 / t_N, not t_N / t_1"),
+    (each(lambda s, n: 1 / s - 1 / n), "divide by 1 - 1/N"),
+    (each(lambda s, n: s / n), "that is the efficiency"),
+    (each(lambda s, n: s), "that is the speed-up"),
+    (each(lambda s, n: 1 / s), "subtract 1/N first"),
+    (each(lambda s, n: max(0, laws.karp_flatt(s, n))), "2 workers faster than twice"),
+    (lambda seconds: {1: 0, **fractions(seconds)}, "leave the key 1 out"),
+    (lambda seconds: {n: 1 / 0 for n in seconds}, "ZeroDivisionError"),
+    (
+        lambda seconds: {n: (seconds[n] / seconds[1] - 1 / n) / (1 - 1 / n) for n in seconds},
+        "it raised ZeroDivisionError; one worker tells nothing of the fraction (0/0): leave",
+    ),
+    (
+        lambda seconds: {n: laws.karp_flatt(seconds[1] / seconds[n], n) for n in seconds},
+        "it raised ValueError; one worker tells nothing",
+    ),
+    (lambda seconds: {n: seconds["1"] for n in seconds}, "it raised KeyError\nTraceback"),
+    (lambda seconds: list(fractions(seconds).values()), "not a dictionary"),
+    (lambda seconds: {2: fractions(seconds)[2]}, "the keys are [2]"),
+    (first_is_the_baseline, "not 0.1"),
+    (changes_and_forgets, "is a return missing?"),
+    (each(lambda s, n: "x"), "not a number"),
 )
-def test_serial_fractions_rejects(wrong, hint):
-    rejected(check_serial_fractions(wrong), hint)
 
 
 # --- exercise 2.3
@@ -235,9 +223,7 @@ def one_by_one(comm, samples, seconds, gradient_sum):
     return comm.all_reduce(sum((gradient_sum(i, i + 1) for i in mine), 0 * gradient_sum(0, 0))) / samples
 
 
-@pytest.mark.parametrize("right", [strong_step, first_take_the_rest, one_by_one])
-def test_strong_step_accepts(right):
-    assert check_strong_step(right).passed, check_strong_step(right)
+test_strong_step_accepts = accepts(check_strong_step, strong_step, first_take_the_rest, one_by_one)
 
 
 def step(bounds, reduce=lambda comm, total, samples, count: comm.all_reduce(total) / samples, busy=1.0):
@@ -289,35 +275,31 @@ def returns_nothing(comm, samples, seconds, gradient_sum):
     strong_step(comm, samples, seconds, gradient_sum)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (
-            step(lambda rank, size, samples: (0, samples)),
-            "2 workers, 12 samples, |sample 0 was counted 2 times",
-        ),
-        (step(lambda rank, size, samples: (0, 0) if rank else (0, samples)), "nobody has more than 6"),
-        (step(rest_to_the_last), "cut evenly, nobody has more than"),
-        (step(rest_forgotten), "was counted by nobody"),
-        (step(rounded_up), "whole numbers with 0 <= low <= high"),
-        (step(even, busy=0), "computed for 0 s"),
-        (step(even, busy=2), "1 worker, 12 samples"),
-        (step(even, lambda comm, total, samples, count: total / samples), "the mean is"),
-        (step(even, lambda comm, total, samples, count: comm.all_reduce(total)), "12 times the mean"),
-        (
-            step(even, lambda comm, total, samples, count: comm.all_reduce(total, "mean") / samples),
-            "0.5 times the mean",
-        ),
-        (step(even, sum_of_local_means), "one division by all samples"),
-        (step(even, reduces_twice), "one all-reduce of the gradient needs"),
-        (sends_before_it_computes, "before it had computed"),
-        (step(even, lambda *_: 1.0), "returned shape ()"),
-        (returns_nothing, "is a return missing?"),
-        (lambda comm, samples, seconds, gradient_sum: gradient_sum(0, samples / 2), "whole numbers"),
-    ],
+test_strong_step_rejects = rejects(
+    check_strong_step,
+    (
+        step(lambda rank, size, samples: (0, samples)),
+        "2 workers, 12 samples, |sample 0 was counted 2 times",
+    ),
+    (step(lambda rank, size, samples: (0, 0) if rank else (0, samples)), "nobody has more than 6"),
+    (step(rest_to_the_last), "cut evenly, nobody has more than"),
+    (step(rest_forgotten), "was counted by nobody"),
+    (step(rounded_up), "whole numbers with 0 <= low <= high"),
+    (step(even, busy=0), "computed for 0 s"),
+    (step(even, busy=2), "1 worker, 12 samples"),
+    (step(even, lambda comm, total, samples, count: total / samples), "the mean is"),
+    (step(even, lambda comm, total, samples, count: comm.all_reduce(total)), "12 times the mean"),
+    (
+        step(even, lambda comm, total, samples, count: comm.all_reduce(total, "mean") / samples),
+        "0.5 times the mean",
+    ),
+    (step(even, sum_of_local_means), "one division by all samples"),
+    (step(even, reduces_twice), "one all-reduce of the gradient needs"),
+    (sends_before_it_computes, "before it had computed"),
+    (step(even, lambda *_: 1.0), "returned shape ()"),
+    (returns_nothing, "is a return missing?"),
+    (lambda comm, samples, seconds, gradient_sum: gradient_sum(0, samples / 2), "whole numbers"),
 )
-def test_strong_step_rejects(wrong, hint):
-    rejected(check_strong_step(wrong), hint)
 
 
 # --- exercise 2.4
@@ -339,44 +321,38 @@ def best_by_scan(work, nbytes, bandwidth, latency):
     return int(np.argmin(laws.step_time(work, nbytes, np.arange(1, 1000), bandwidth, latency))) + 1
 
 
-@pytest.mark.parametrize("right", [best_by_formula, best_by_scan, laws.best_ranks])
-def test_best_workers_accepts(right):
-    assert check_best_workers(right).passed, check_best_workers(right)
+test_best_workers_accepts = accepts(check_best_workers, best_by_formula, best_by_scan, laws.best_ranks)
 
 
 def turning(square):
     return lambda *link: math.floor(math.sqrt(square(*link)))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (turning(lambda t, m, b, a: t / (2 * a)), "subtract it from the work"),
-        (turning(lambda t, m, b, a: (t - 2 * m / b) / a), "2 latencies a worker"),
-        (turning(lambda t, m, b, a: (t - 2 * m / b) / (2 * a)), "compare both neighbours"),
-        (lambda t, m, b, a: math.sqrt((t - 2 * m / b) / (2 * a)), "workers are whole numbers"),
-        (
-            lambda t, m, b, a: int(np.argmin(laws.step_time(t, m, np.arange(1, 1000), b, a))) + 1,
-            "more always helps",
-        ),
-        (lambda t, m, b, a: math.inf if a == 0 else best_by_formula(t, m, b, a), "stay at 1"),
-        (lambda t, m, b, a: math.inf, "there is a best K"),
-        (
-            lambda t, m, b, a: best_by_formula(t, m, b, a) if a else math.sqrt((t - 2 * m / b) / (2 * a)),
-            "it raised ZeroDivisionError; without latency more always helps: math.inf",
-        ),
-        (
-            lambda t, m, b, a: math.inf if a == 0 else round(math.sqrt((t - 2 * m / b) / (2 * a))),
-            "it raised ValueError; 2M/B alone takes as long as the work or longer",
-        ),
-        (lambda t, m, b, a: 92, "92 workers: |take"),
-        (lambda t, m, b, a: print(end="") if t else t, "is a return missing?"),
-        (lambda t, m, b, a: 0, "workers are whole numbers|more"),
-        (lambda t, m, b, a: math.nan, "not a number"),
-    ],
+test_best_workers_rejects = rejects(
+    check_best_workers,
+    (turning(lambda t, m, b, a: t / (2 * a)), "subtract it from the work"),
+    (turning(lambda t, m, b, a: (t - 2 * m / b) / a), "2 latencies a worker"),
+    (turning(lambda t, m, b, a: (t - 2 * m / b) / (2 * a)), "compare both neighbours"),
+    (lambda t, m, b, a: math.sqrt((t - 2 * m / b) / (2 * a)), "workers are whole numbers"),
+    (
+        lambda t, m, b, a: int(np.argmin(laws.step_time(t, m, np.arange(1, 1000), b, a))) + 1,
+        "more always helps",
+    ),
+    (lambda t, m, b, a: math.inf if a == 0 else best_by_formula(t, m, b, a), "stay at 1"),
+    (lambda t, m, b, a: math.inf, "there is a best K"),
+    (
+        lambda t, m, b, a: best_by_formula(t, m, b, a) if a else math.sqrt((t - 2 * m / b) / (2 * a)),
+        "it raised ZeroDivisionError; without latency more always helps: math.inf",
+    ),
+    (
+        lambda t, m, b, a: math.inf if a == 0 else round(math.sqrt((t - 2 * m / b) / (2 * a))),
+        "it raised ValueError; 2M/B alone takes as long as the work or longer",
+    ),
+    (lambda t, m, b, a: 92, "92 workers: |take"),
+    (lambda t, m, b, a: print(end="") if t else t, "is a return missing?"),
+    (lambda t, m, b, a: 0, "workers are whole numbers|more"),
+    (lambda t, m, b, a: math.nan, "not a number"),
 )
-def test_best_workers_rejects(wrong, hint):
-    rejected(check_best_workers(wrong), hint)
 
 
 # --- what the chapter claims

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from attempts import rejected, untouched
+from attempts import accepts, rejects, untouched
 
 from course_lib import launch, simulate
 from course_lib.collectives import parameter_server_all_reduce, ring_all_reduce
@@ -280,20 +280,15 @@ def in_place(comm, theta, gradient, lr):
     return theta
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="mean"),
-        lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g) / comm.size,
-        lambda comm, theta, g, lr: theta - comm.all_reduce(lr * g, op="mean"),
-        lambda comm, theta, g, lr: theta - lr * ring_all_reduce(comm, g, "mean"),
-        lambda comm, theta, g, lr: theta - lr * parameter_server_all_reduce(comm, g, "mean"),
-        in_place,
-    ],
+test_sync_step_accepts = accepts(
+    check_sync_step,
+    lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="mean"),
+    lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g) / comm.size,
+    lambda comm, theta, g, lr: theta - comm.all_reduce(lr * g, op="mean"),
+    lambda comm, theta, g, lr: theta - lr * ring_all_reduce(comm, g, "mean"),
+    lambda comm, theta, g, lr: theta - lr * parameter_server_all_reduce(comm, g, "mean"),
+    in_place,
 )
-def test_sync_step_accepts(right):
-    report = check_sync_step(right)
-    assert report.passed, report
 
 
 def in_place_then_forgotten(comm, theta, gradient, lr):
@@ -320,41 +315,37 @@ def sends_too_much(comm, theta, gradient, lr):
     return theta - lr * comm.all_reduce(gradient, op="mean")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g), "K times too long"),
-        (lambda comm, theta, g, lr: theta - lr * g, "stepped by its own gradient"),
-        (lambda comm, theta, g, lr: theta + lr * comm.all_reduce(g, op="mean"), "uphill"),
-        (lambda comm, theta, g, lr: theta - comm.all_reduce(g, op="mean"), "learning rate is missing"),
-        (lambda comm, theta, g, lr: comm.all_reduce(g, op="mean"), "return theta after the step"),
-        (lambda comm, theta, g, lr: comm.all_reduce(theta - lr * g, op="mean"), "parameters were averaged"),
-        (
-            lambda comm, theta, g, lr: comm.all_reduce(theta, op="mean") - lr * comm.all_reduce(g, op="mean"),
-            "parameters were averaged",
-        ),
-        (
-            lambda comm, theta, g, lr: theta - lr * (comm.all_reduce(g) / comm.all_reduce(np.array(1.0))),
-            "one all-reduce is enough",
-        ),
-        (in_place_then_forgotten, "changed in place"),
-        (mean_into_gradient, "gradient was changed"),
-        (all_to_all, "bytes were sent in all"),
-        (sends_too_much, "bytes were sent in all"),
-        (
-            lambda comm, theta, g, lr: (theta - lr * comm.all_reduce(g, op="mean")).tolist(),
-            "list, not an array",
-        ),
-        (
-            lambda comm, theta, g, lr: theta[:1] - lr * comm.all_reduce(g, op="mean").sum(),
-            "one step gives|shape",
-        ),
-        (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="average"), "op must be"),
-        (lambda comm, theta, g, lr: 1 / 0, "ZeroDivisionError"),
-    ],
+test_sync_step_rejects = rejects(
+    check_sync_step,
+    (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g), "K times too long"),
+    (lambda comm, theta, g, lr: theta - lr * g, "stepped by its own gradient"),
+    (lambda comm, theta, g, lr: theta + lr * comm.all_reduce(g, op="mean"), "uphill"),
+    (lambda comm, theta, g, lr: theta - comm.all_reduce(g, op="mean"), "learning rate is missing"),
+    (lambda comm, theta, g, lr: comm.all_reduce(g, op="mean"), "return theta after the step"),
+    (lambda comm, theta, g, lr: comm.all_reduce(theta - lr * g, op="mean"), "parameters were averaged"),
+    (
+        lambda comm, theta, g, lr: comm.all_reduce(theta, op="mean") - lr * comm.all_reduce(g, op="mean"),
+        "parameters were averaged",
+    ),
+    (
+        lambda comm, theta, g, lr: theta - lr * (comm.all_reduce(g) / comm.all_reduce(np.array(1.0))),
+        "one all-reduce is enough",
+    ),
+    (in_place_then_forgotten, "changed in place"),
+    (mean_into_gradient, "gradient was changed"),
+    (all_to_all, "bytes were sent in all"),
+    (sends_too_much, "bytes were sent in all"),
+    (
+        lambda comm, theta, g, lr: (theta - lr * comm.all_reduce(g, op="mean")).tolist(),
+        "list, not an array",
+    ),
+    (
+        lambda comm, theta, g, lr: theta[:1] - lr * comm.all_reduce(g, op="mean").sum(),
+        "one step gives|shape",
+    ),
+    (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="average"), "op must be"),
+    (lambda comm, theta, g, lr: 1 / 0, "ZeroDivisionError"),
 )
-def test_sync_step_rejects(wrong, hint):
-    rejected(check_sync_step(wrong), hint)
 
 
 def start_by_sends(comm, theta):
@@ -373,12 +364,9 @@ def start_along_a_chain(comm, theta):
     return theta
 
 
-@pytest.mark.parametrize(
-    "right", [lambda comm, theta: comm.broadcast(theta, source=0), start_by_sends, start_along_a_chain]
+test_same_start_accepts = accepts(
+    check_same_start, lambda comm, theta: comm.broadcast(theta, source=0), start_by_sends, start_along_a_chain
 )
-def test_same_start_accepts(right):
-    report = check_same_start(right)
-    assert report.passed, report
 
 
 def sum_with_zeros(comm, theta):
@@ -392,23 +380,19 @@ def everybody_sends(comm, theta):
     return comm.recv(0) if comm.rank else theta
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, theta: comm.all_reduce(theta, op="mean"), "rank 0's is wanted"),
-        (lambda comm, theta: theta, "its own start"),
-        (lambda comm, theta: comm.broadcast(theta, source=comm.size - 1), "rank 1's start|its own start"),
-        (sum_with_zeros, "one copy to each other rank"),
-        (everybody_sends, "one copy to each other rank"),
-        (lambda comm, theta: np.zeros_like(theta), "own start was changed"),
-        (lambda comm, theta: theta if comm.rank == 0 else theta + 1, "rank 0 started from"),
-        (lambda comm, theta: comm.broadcast(theta, source=0).tolist(), "list, not an array"),
-        (lambda comm, theta: comm.broadcast(theta, source=comm.rank), "rank 1 for broadcast from 1"),
-        (lambda comm, theta: comm.recv(0) if comm.rank else theta, "rank 0"),
-    ],
+test_same_start_rejects = rejects(
+    check_same_start,
+    (lambda comm, theta: comm.all_reduce(theta, op="mean"), "rank 0's is wanted"),
+    (lambda comm, theta: theta, "its own start"),
+    (lambda comm, theta: comm.broadcast(theta, source=comm.size - 1), "rank 1's start|its own start"),
+    (sum_with_zeros, "one copy to each other rank"),
+    (everybody_sends, "one copy to each other rank"),
+    (lambda comm, theta: np.zeros_like(theta), "own start was changed"),
+    (lambda comm, theta: theta if comm.rank == 0 else theta + 1, "rank 0 started from"),
+    (lambda comm, theta: comm.broadcast(theta, source=0).tolist(), "list, not an array"),
+    (lambda comm, theta: comm.broadcast(theta, source=comm.rank), "rank 1 for broadcast from 1"),
+    (lambda comm, theta: comm.recv(0) if comm.rank else theta, "rank 0"),
 )
-def test_same_start_rejects(wrong, hint):
-    rejected(check_same_start(wrong), hint)
 
 
 def digest(theta):
@@ -427,30 +411,23 @@ def agrees_by_sends(comm, theta):
     return True
 
 
-@pytest.mark.parametrize("right", [agrees, agrees_by_sends])
-def test_agrees_accepts(right):
-    report = check_agrees(right)
-    assert report.passed, report
+test_agrees_accepts = accepts(check_agrees, agrees, agrees_by_sends)
 
 
 def compares_sorted(comm, theta):
     return agrees(comm, np.sort(theta))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, theta: True, "off by the last bit of one number: rank"),
-        (lambda comm, theta: False, "all equal: rank 0 says False"),
-        (lambda comm, theta: np.allclose(comm.broadcast(theta, source=0), theta), "off by the last bit"),
-        (lambda comm, theta: np.array_equal(comm.broadcast(theta, source=0), theta), "send a fingerprint"),
-        (compares_sorted, "in another order"),
-        (lambda comm, theta: comm.broadcast(digest(theta), source=0) == digest(theta), "not True or False"),
-        (lambda comm, theta: not agrees(comm, theta), "all equal: rank 0 says False"),
-    ],
+test_agrees_rejects = rejects(
+    check_agrees,
+    (lambda comm, theta: True, "off by the last bit of one number: rank"),
+    (lambda comm, theta: False, "all equal: rank 0 says False"),
+    (lambda comm, theta: np.allclose(comm.broadcast(theta, source=0), theta), "off by the last bit"),
+    (lambda comm, theta: np.array_equal(comm.broadcast(theta, source=0), theta), "send a fingerprint"),
+    (compares_sorted, "in another order"),
+    (lambda comm, theta: comm.broadcast(digest(theta), source=0) == digest(theta), "not True or False"),
+    (lambda comm, theta: not agrees(comm, theta), "all equal: rank 0 says False"),
 )
-def test_agrees_rejects(wrong, hint):
-    rejected(check_agrees(wrong), hint)
 
 
 def local_sgd(comm, theta, gradient, lr, steps, every, *, when=None):
@@ -494,26 +471,22 @@ def test_local_sgd_accepts():
     assert report.passed, report
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (never_at_the_end, "average once more at the end"),
-        (always_at_the_end, "averagings are due"),
-        (lambda *given: local_sgd(*given, when=lambda step: True), "averagings are due"),
-        (lambda *given: local_sgd(*given, when=lambda step: False), "averagings are due"),
-        (one_off, "due after 3 steps; count from 1"),
-        (one_off_and_at_the_end, "due after 3 steps; count from 1"),
-        (gradients_averaged, "is it the parameters that you average?"),
-        (lambda comm, theta, g, lr, *rest: local_sgd(comm, theta, g, -lr, *rest), "comes out if"),
-        (
-            lambda comm, theta, g, lr, steps, every: local_sgd(comm, theta, g, lr, steps - 1, every),
-            "due|comes out",
-        ),
-        (lambda *given: local_sgd(*given).tolist(), "list, not an array"),
-    ],
+test_local_sgd_rejects = rejects(
+    check_local_sgd,
+    (never_at_the_end, "average once more at the end"),
+    (always_at_the_end, "averagings are due"),
+    (lambda *given: local_sgd(*given, when=lambda step: True), "averagings are due"),
+    (lambda *given: local_sgd(*given, when=lambda step: False), "averagings are due"),
+    (one_off, "due after 3 steps; count from 1"),
+    (one_off_and_at_the_end, "due after 3 steps; count from 1"),
+    (gradients_averaged, "is it the parameters that you average?"),
+    (lambda comm, theta, g, lr, *rest: local_sgd(comm, theta, g, -lr, *rest), "comes out if"),
+    (
+        lambda comm, theta, g, lr, steps, every: local_sgd(comm, theta, g, lr, steps - 1, every),
+        "due|comes out",
+    ),
+    (lambda *given: local_sgd(*given).tolist(), "list, not an array"),
 )
-def test_local_sgd_rejects(wrong, hint):
-    rejected(check_local_sgd(wrong), hint)
 
 
 # --- pictures

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attempts import in_place, rejected, server_mean, untouched
+from attempts import accepts, in_place, rejected, rejects, server_mean, untouched
 
 from course_lib import Link, RankError, launch, simulate
 from course_lib.collectives import (
@@ -107,35 +107,27 @@ def chain_down(comm, total):
     return total
 
 
-@pytest.mark.parametrize("right", [chain, all_divide])
-def test_chain_mean_accepts(right):
-    report = check_chain_mean(right)
-    assert report.passed, report
+test_chain_mean_accepts = accepts(check_chain_mean, chain, all_divide)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, array: chain(comm, array, divide=False), "returned the sum; divide by comm.size"),
-        (lambda comm, array: chain(comm, array) / comm.size, "divided twice"),
-        (lambda comm, array: chain(comm, array, back=False), "once on the way back down"),
-        (server_mean, "only neighbours may talk"),
-        (in_place(chain), "array itself was changed"),
-        (collects, "add before you pass on"),
-        (early, "receive, add, then send"),
-        (forgets_a_return, "rank 1 returned None: is a return missing"),
-        (divides_at_each_hop, "the mean is"),
-        (lambda comm, array: array, "once on the way up"),
-        (lambda comm, array: chain(comm, array).tolist(), "returned list, not an array"),
-        (lambda comm, array: chain(comm, array[:1]), "returned shape (1,), not (4,)"),
-        (lambda comm, array: (chain(comm, array), chain(comm, array))[0], "was used 2 times"),
-        (lambda comm, array: comm.all_reduce(array, "mean"), "a collective was called"),
-        (lambda comm, array: comm.recv((comm.rank + 1) % comm.size), "rank 0"),
-        (lambda comm, array: chain(comm, array).round(5), "right to a few digits only"),
-    ],
+test_chain_mean_rejects = rejects(
+    check_chain_mean,
+    (lambda comm, array: chain(comm, array, divide=False), "returned the sum; divide by comm.size"),
+    (lambda comm, array: chain(comm, array) / comm.size, "divided twice"),
+    (lambda comm, array: chain(comm, array, back=False), "once on the way back down"),
+    (server_mean, "only neighbours may talk"),
+    (in_place(chain), "array itself was changed"),
+    (collects, "add before you pass on"),
+    (early, "receive, add, then send"),
+    (forgets_a_return, "rank 1 returned None: is a return missing"),
+    (divides_at_each_hop, "the mean is"),
+    (lambda comm, array: array, "once on the way up"),
+    (lambda comm, array: chain(comm, array).tolist(), "returned list, not an array"),
+    (lambda comm, array: chain(comm, array[:1]), "returned shape (1,), not (4,)"),
+    (lambda comm, array: (chain(comm, array), chain(comm, array))[0], "was used 2 times"),
+    (lambda comm, array: comm.all_reduce(array, "mean"), "a collective was called"),
+    (lambda comm, array: comm.recv((comm.rank + 1) % comm.size), "rank 0"),
+    (lambda comm, array: chain(comm, array).round(5), "right to a few digits only"),
 )
-def test_chain_mean_rejects(wrong, hint):
-    rejected(check_chain_mean(wrong), hint)
 
 
 def scaled(comm, losses):
@@ -147,12 +139,9 @@ def scaled_by_whole_numbers(comm, losses):
     return comm.size * np.sum(losses) / samples[0]
 
 
-@pytest.mark.parametrize(
-    "right", [scaled, scaled_by_whole_numbers, lambda comm, losses: np.array([scaled(comm, losses)])]
+test_scaled_loss_accepts = accepts(
+    check_scaled_loss, scaled, scaled_by_whole_numbers, lambda comm, losses: np.array([scaled(comm, losses)])
 )
-def test_scaled_loss_accepts(right):
-    report = check_scaled_loss(right)
-    assert report.passed, report
 
 
 def global_mean(comm, losses):
@@ -183,23 +172,19 @@ def wide(comm, losses):
     return losses.sum() * comm.size / samples
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, losses: losses.sum() / max(1, len(losses)), "returned its own mean"),
-        (from_the_mean, "NaN"),
-        (lambda comm, losses: losses.sum(), "plain sum"),
-        (lambda comm, losses: scaled(comm, losses) / comm.size, "divides by 2 again"),
-        (global_mean, "return your own share"),
-        (two_rounds, "one, for the count, is enough"),
-        (wide, "only the count of losses needs to travel"),
-        (lambda comm, losses: losses * comm.size, "not one number"),
-        (returns_on_rank_0_only, "rank 1 returned None"),
-        (lambda comm, losses: np.float32(scaled(comm, losses)), "keep float64"),
-    ],
+test_scaled_loss_rejects = rejects(
+    check_scaled_loss,
+    (lambda comm, losses: losses.sum() / max(1, len(losses)), "returned its own mean"),
+    (from_the_mean, "NaN"),
+    (lambda comm, losses: losses.sum(), "plain sum"),
+    (lambda comm, losses: scaled(comm, losses) / comm.size, "divides by 2 again"),
+    (global_mean, "return your own share"),
+    (two_rounds, "one, for the count, is enough"),
+    (wide, "only the count of losses needs to travel"),
+    (lambda comm, losses: losses * comm.size, "not one number"),
+    (returns_on_rank_0_only, "rank 1 returned None"),
+    (lambda comm, losses: np.float32(scaled(comm, losses)), "keep float64"),
 )
-def test_scaled_loss_rejects(wrong, hint):
-    rejected(check_scaled_loss(wrong), hint)
 
 
 def packed(comm, layers):
@@ -224,42 +209,34 @@ def into_the_layers(comm, layers):
     return layers
 
 
-@pytest.mark.parametrize("right", [packed, packed_by_hand])
-def test_reduce_layers_accepts(right):
-    report = check_reduce_layers(right)
-    assert report.passed, report
+test_reduce_layers_accepts = accepts(check_reduce_layers, packed, packed_by_hand)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, layers: [comm.all_reduce(layer, "mean") for layer in layers], "join the layers"),
-        (
-            lambda comm, layers: [layer * comm.size for layer in packed(comm, layers)],
-            "is the sum, not the mean",
-        ),
-        (lambda comm, layers: [mean.ravel() for mean in packed(comm, layers)], "reshape each part"),
-        (lambda comm, layers: packed(comm, layers)[:-1], "arrays for 2 layers"),
-        (
-            lambda comm, layers: np.concatenate([mean.ravel() for mean in packed(comm, layers)]),
-            "return a list",
-        ),
-        (lambda comm, layers: [layer.copy() for layer in layers], "no all-reduce was used"),
-        (lambda comm, layers: packed(comm, layers) and [layer.copy() for layer in layers], "rank 0's own"),
-        (
-            lambda comm, layers: [np.roll(mean, 1) for mean in packed(comm, layers)],
-            "start where the last one ended",
-        ),
-        (into_the_layers, "own layers were changed"),
-        (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned None"),
-        (
-            lambda comm, layers: packed(comm, [layer.astype(np.float32) for layer in layers]),
-            "1 worker, layers of shapes (3,), (2, 2): layer 0 is right to a few digits only",
-        ),
-    ],
+test_reduce_layers_rejects = rejects(
+    check_reduce_layers,
+    (lambda comm, layers: [comm.all_reduce(layer, "mean") for layer in layers], "join the layers"),
+    (
+        lambda comm, layers: [layer * comm.size for layer in packed(comm, layers)],
+        "is the sum, not the mean",
+    ),
+    (lambda comm, layers: [mean.ravel() for mean in packed(comm, layers)], "reshape each part"),
+    (lambda comm, layers: packed(comm, layers)[:-1], "arrays for 2 layers"),
+    (
+        lambda comm, layers: np.concatenate([mean.ravel() for mean in packed(comm, layers)]),
+        "return a list",
+    ),
+    (lambda comm, layers: [layer.copy() for layer in layers], "no all-reduce was used"),
+    (lambda comm, layers: packed(comm, layers) and [layer.copy() for layer in layers], "rank 0's own"),
+    (
+        lambda comm, layers: [np.roll(mean, 1) for mean in packed(comm, layers)],
+        "start where the last one ended",
+    ),
+    (into_the_layers, "own layers were changed"),
+    (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned None"),
+    (
+        lambda comm, layers: packed(comm, [layer.astype(np.float32) for layer in layers]),
+        "1 worker, layers of shapes (3,), (2, 2): layer 0 is right to a few digits only",
+    ),
 )
-def test_reduce_layers_rejects(wrong, hint):
-    rejected(check_reduce_layers(wrong), hint)
 
 
 # --- the chapter's figures and numbers

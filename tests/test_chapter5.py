@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attempts import rejected
+from attempts import accepts, rejected, rejects
 
 from course_lib import Link, RankError, collectives, launch, laws, simulate
 from course_lib.exercises import chapter5
@@ -185,58 +185,48 @@ def test_an_untouched_ring_is_not_a_failure(untouched):
     assert report.passed is None and "Not attempted yet" in repr(report)
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        ring_of(),
-        ring_of(first=1),
-        ring_of(first=-1),
-        ring_of(direction=-1),
-        by_send_and_recv,
-        collectives.ring_all_reduce,
-    ],
+test_rings_pass = accepts(
+    check_ring,
+    ring_of(),
+    ring_of(first=1),
+    ring_of(first=-1),
+    ring_of(direction=-1),
+    by_send_and_recv,
+    collectives.ring_all_reduce,
 )
-def test_rings_pass(right):
-    report = check_ring(right)
-    assert report.passed, report
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (everyone_starts_with_0, "All must start with different chunks, rank r with chunk r, say"),
-        (ring_of(forget=0), "something else than what had just arrived plus its own chunk"),
-        (ring_of(rebind="add"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
-        (ring_of(rebind="put"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
-        (ring_of(rebind="add, put"), "so adding is right. Look at how the sums get into total"),
-        (ring_of(gather=0), "rank 0 passed on chunk 0, of which it has only its own numbers. Start with the"),
-        (ring_of(count=1), "3 workers, array of length 84: rank 0 has"),
-        (ring_of(count=1), "when chunks go to the right, the numbers count down, rank − turn"),
-        (right_neighbour_taken_for_left, "rank − turn; here they go to the left"),
-        (replaces_instead_of_adding, "Add each chunk that arrives to your own of the same number"),
-        (begun_and_not_finished, "raise NotImplementedError is still there"),
-        (lambda comm, array: by_send_and_recv(comm, array) * (comm.size > 1), "its own array is the sum"),
-        (ring_of(short=1), "sent by rank 0: 1. In a ring of 2 every rank sends 2·(2−1) = 2"),
-        (ring_of(extra=1), "sent by rank 0: 3"),
-        (ring_of(extra=-1), "sent by rank 0: 1"),
-        (ring_of(op="mean"), "this is the mean"),
-        (whole_array, "the whole array"),
-        (ring_of(keep=True), "own array was changed"),
-        (drops_the_rest, "do not divide by 2"),
-        (forgets_return, "is a return missing?"),
-        (lambda comm, array: None, "is a return missing?"),
-        (lambda comm, array: array.copy(), "no message was sent"),
-        (lambda comm, array: comm.all_reduce(array), "use only comm.sendrecv"),
-        (lambda comm, array: list(by_send_and_recv(comm, array)), "not an array"),
-        (lambda comm, array: by_send_and_recv(comm, array)[:1], "returned shape"),
-        (stays_within, "sent by rank 0: 6"),
-        (nobody_receives, "nobody received"),
-        (lambda comm, array: comm.recv((comm.rank + 1) % comm.size), "waits in recv"),
-        (lambda comm, array: 1 / 0, "ZeroDivisionError"),
-    ],
+test_wrong_rings_are_rejected = rejects(
+    check_ring,
+    (everyone_starts_with_0, "All must start with different chunks, rank r with chunk r, say"),
+    (ring_of(forget=0), "something else than what had just arrived plus its own chunk"),
+    (ring_of(rebind="add"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
+    (ring_of(rebind="put"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
+    (ring_of(rebind="add, put"), "so adding is right. Look at how the sums get into total"),
+    (ring_of(gather=0), "rank 0 passed on chunk 0, of which it has only its own numbers. Start with the"),
+    (ring_of(count=1), "3 workers, array of length 84: rank 0 has"),
+    (ring_of(count=1), "when chunks go to the right, the numbers count down, rank − turn"),
+    (right_neighbour_taken_for_left, "rank − turn; here they go to the left"),
+    (replaces_instead_of_adding, "Add each chunk that arrives to your own of the same number"),
+    (begun_and_not_finished, "raise NotImplementedError is still there"),
+    (lambda comm, array: by_send_and_recv(comm, array) * (comm.size > 1), "its own array is the sum"),
+    (ring_of(short=1), "sent by rank 0: 1. In a ring of 2 every rank sends 2·(2−1) = 2"),
+    (ring_of(extra=1), "sent by rank 0: 3"),
+    (ring_of(extra=-1), "sent by rank 0: 1"),
+    (ring_of(op="mean"), "this is the mean"),
+    (whole_array, "the whole array"),
+    (ring_of(keep=True), "own array was changed"),
+    (drops_the_rest, "do not divide by 2"),
+    (forgets_return, "is a return missing?"),
+    (lambda comm, array: None, "is a return missing?"),
+    (lambda comm, array: array.copy(), "no message was sent"),
+    (lambda comm, array: comm.all_reduce(array), "use only comm.sendrecv"),
+    (lambda comm, array: list(by_send_and_recv(comm, array)), "not an array"),
+    (lambda comm, array: by_send_and_recv(comm, array)[:1], "returned shape"),
+    (stays_within, "sent by rank 0: 6"),
+    (nobody_receives, "nobody received"),
+    (lambda comm, array: comm.recv((comm.rank + 1) % comm.size), "waits in recv"),
+    (lambda comm, array: 1 / 0, "ZeroDivisionError"),
 )
-def test_wrong_rings_are_rejected(wrong, hint):
-    rejected(check_ring(wrong), hint)
 
 
 def test_right_at_one_size_only_is_not_enough():
@@ -260,23 +250,19 @@ def test_a_link_by_hand_and_by_fit():
     assert check_link(lambda *given: np.array(laws.fit_link(*given))).passed
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda n, s, k: two_equations(n, s, k)[::-1], "wrong order"),
-        (lambda n, s, k: (0.0, 2 * (k - 1) / k * n[1] / s[1]), "bandwidth is"),
-        (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "2(K−1)/K = "),
-        (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "4 workers"),
-        (lambda n, s, k: (two_equations(n, s, k)[0], 1 / two_equations(n, s, k)[1]), "is it 1/B?"),
-        (lambda n, s, k: (two_equations(n, s, k)[0], (s[1] - s[0]) / (n[1] - n[0])), "is it 1/B?"),
-        (lambda n, s, k: (s[0], two_equations(n, s, k)[1]), "the latency"),
-        (lambda n, s, k: (2 * (k - 1) * two_equations(n, s, k)[0], two_equations(n, s, k)[1]), "rounds"),
-        (lambda n, s, k: None, "is a return missing?"),
-        (lambda n, s, k: 1.0, "not a pair"),
-    ],
+test_wrong_links_are_rejected = rejects(
+    check_link,
+    (lambda n, s, k: two_equations(n, s, k)[::-1], "wrong order"),
+    (lambda n, s, k: (0.0, 2 * (k - 1) / k * n[1] / s[1]), "bandwidth is"),
+    (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "2(K−1)/K = "),
+    (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "4 workers"),
+    (lambda n, s, k: (two_equations(n, s, k)[0], 1 / two_equations(n, s, k)[1]), "is it 1/B?"),
+    (lambda n, s, k: (two_equations(n, s, k)[0], (s[1] - s[0]) / (n[1] - n[0])), "is it 1/B?"),
+    (lambda n, s, k: (s[0], two_equations(n, s, k)[1]), "the latency"),
+    (lambda n, s, k: (2 * (k - 1) * two_equations(n, s, k)[0], two_equations(n, s, k)[1]), "rounds"),
+    (lambda n, s, k: None, "is a return missing?"),
+    (lambda n, s, k: 1.0, "not a pair"),
 )
-def test_wrong_links_are_rejected(wrong, hint):
-    rejected(check_link(wrong), hint)
 
 
 def test_an_untouched_link_is_not_a_failure():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from attempts import left_empty, rejected, untouched
+from attempts import accepts, left_empty, rejected, rejects, untouched
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.exercises.chapter6 import best_shares, check_safe_rate, check_server, check_shares
@@ -197,54 +197,46 @@ def test_an_untouched_server_is_not_a_failure(stub):
     assert report.passed is None and "Not attempted yet" in repr(report)
 
 
-@pytest.mark.parametrize("right", [server_of(), drains, stops_one_by_one])
-def test_servers_pass(right):
-    report = check_server(right)
-    assert report.passed, report
+test_servers_pass = accepts(check_server, server_of(), drains, stops_one_by_one)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (server_of(stop="none"), "worker 1 was not told to stop, and waits for ever"),
-        (server_of(stop="last"), "worker 1 was not told to stop"),
-        (server_of(answer="old"), "update first, then answer"),
-        (server_of(answer="everybody"), "worker 2 was sent parameters while it was busy with older ones"),
-        (server_of(sign=1), "goes uphill"),
-        (server_of(scale=8), "the rate is missing"),
-        (server_of(scale=0.5), "divided by the number of workers"),
-        (server_of(scale=2), "the newest parameters are"),
-        (server_of(base="held"), "others' updates are lost"),
-        (server_of(late=1), "does not count itself"),
-        (server_of(note=False), "note in read which version"),
-        (server_of(more=-1), "the server took 2 gradients; each is one update, 3 were asked for"),
-        (server_of(more=1), "a gradient more than the 3 asked for"),
-        (server_of(back="theta"), "return two things"),
-        (server_of(back="nothing"), "is a return missing?"),
-        (server_of(back="before"), "the one from before the last update"),
-        (of_random(lambda late: [0] * len(late)), "count them"),
-        (of_random(lambda late: late[:-1]), "has 2 numbers, not 3"),
-        (of_random(lambda late: "none"), "one whole number for each update"),
-        (of_random(lambda late: [min(each, 1) for each in late]), "since that worker was sent"),
-        (waits_for_all, "worker 1 stands idle: answer each gradient at once"),
-        (in_turn, "comm.recv_any() takes whoever comes first"),
-        (stops_too_early, "worker 1 was told to stop before the last update"),
-        (half_done, "raise NotImplementedError is still there"),
-        (swapped, "recv_any returns two things: first the source, then the array"),
-        (swapped_answer, "the server sent to an array. recv_any returns two things"),
-        (
-            lambda comm, theta, rate, updates: comm.recv_any(),
-            "worker 1 stands idle: send everybody the start",
-        ),
-        (lambda comm, theta, rate, updates: comm.send(theta, 0), "the workers are ranks 1 to 2"),
-        (lambda comm, theta, rate, updates: comm.send(2 * theta, 1), "begins with theta as it was given"),
-        (lambda comm, theta, rate, updates: comm.all_reduce(theta), "use comm.send and comm.recv_any"),
-        (lambda comm, theta, rate, updates: 1 / 0, "ZeroDivisionError"),
-        (lambda comm, theta, rate, updates: [each for each in iter(int, 1)], "still running"),
-    ],
+test_wrong_servers_are_rejected = rejects(
+    check_server,
+    (server_of(stop="none"), "worker 1 was not told to stop, and waits for ever"),
+    (server_of(stop="last"), "worker 1 was not told to stop"),
+    (server_of(answer="old"), "update first, then answer"),
+    (server_of(answer="everybody"), "worker 2 was sent parameters while it was busy with older ones"),
+    (server_of(sign=1), "goes uphill"),
+    (server_of(scale=8), "the rate is missing"),
+    (server_of(scale=0.5), "divided by the number of workers"),
+    (server_of(scale=2), "the newest parameters are"),
+    (server_of(base="held"), "others' updates are lost"),
+    (server_of(late=1), "does not count itself"),
+    (server_of(note=False), "note in read which version"),
+    (server_of(more=-1), "the server took 2 gradients; each is one update, 3 were asked for"),
+    (server_of(more=1), "a gradient more than the 3 asked for"),
+    (server_of(back="theta"), "return two things"),
+    (server_of(back="nothing"), "is a return missing?"),
+    (server_of(back="before"), "the one from before the last update"),
+    (of_random(lambda late: [0] * len(late)), "count them"),
+    (of_random(lambda late: late[:-1]), "has 2 numbers, not 3"),
+    (of_random(lambda late: "none"), "one whole number for each update"),
+    (of_random(lambda late: [min(each, 1) for each in late]), "since that worker was sent"),
+    (waits_for_all, "worker 1 stands idle: answer each gradient at once"),
+    (in_turn, "comm.recv_any() takes whoever comes first"),
+    (stops_too_early, "worker 1 was told to stop before the last update"),
+    (half_done, "raise NotImplementedError is still there"),
+    (swapped, "recv_any returns two things: first the source, then the array"),
+    (swapped_answer, "the server sent to an array. recv_any returns two things"),
+    (
+        lambda comm, theta, rate, updates: comm.recv_any(),
+        "worker 1 stands idle: send everybody the start",
+    ),
+    (lambda comm, theta, rate, updates: comm.send(theta, 0), "the workers are ranks 1 to 2"),
+    (lambda comm, theta, rate, updates: comm.send(2 * theta, 1), "begins with theta as it was given"),
+    (lambda comm, theta, rate, updates: comm.all_reduce(theta), "use comm.send and comm.recv_any"),
+    (lambda comm, theta, rate, updates: 1 / 0, "ZeroDivisionError"),
+    (lambda comm, theta, rate, updates: [each for each in iter(int, 1)], "still running"),
 )
-def test_wrong_servers_are_rejected(wrong, hint):
-    rejected(check_server(wrong), hint)
 
 
 def test_a_server_that_is_right_for_equal_workers_only():
@@ -284,23 +276,19 @@ def test_right_shares_pass():
     assert check_shares(lambda seconds, total: best_shares(seconds, total).tolist()).passed
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda s, n: [n // len(s) + (i < n % len(s)) for i in range(len(s))], "All shares are equal"),
-        (proportional(lambda s: s), "a share grows with speed"),
-        (proportional(lambda s: 1 / s), "whoever would be done with it first"),
-        (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "rounding each share alone"),
-        (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
-        (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
-        (lambda s, n: np.full(len(s), np.inf), "are inf samples, not 60"),
-        (lambda s, n: np.full(len(s), np.nan), "samples are whole"),
-        (lambda s, n: n, "one number for each worker"),
-        (lambda s, n: None, "is a return missing?"),
-    ],
+test_wrong_shares_are_rejected = rejects(
+    check_shares,
+    (lambda s, n: [n // len(s) + (i < n % len(s)) for i in range(len(s))], "All shares are equal"),
+    (proportional(lambda s: s), "a share grows with speed"),
+    (proportional(lambda s: 1 / s), "whoever would be done with it first"),
+    (lambda s, n: np.round(n / s / (1 / s).sum()).astype(int), "rounding each share alone"),
+    (lambda s, n: n / s / (1 / s).sum(), "samples are whole"),
+    (lambda s, n: np.append(n, np.zeros(len(s) - 1, int)), "at least one sample"),
+    (lambda s, n: np.full(len(s), np.inf), "are inf samples, not 60"),
+    (lambda s, n: np.full(len(s), np.nan), "samples are whole"),
+    (lambda s, n: n, "one number for each worker"),
+    (lambda s, n: None, "is a return missing?"),
 )
-def test_wrong_shares_are_rejected(wrong, hint):
-    rejected(check_shares(wrong), hint)
 
 
 @pytest.mark.parametrize("check", [check_safe_rate, check_shares])
@@ -332,33 +320,25 @@ def as_tensor(curvatures, workers):
     return torch.tensor(by_law(curvatures, workers))
 
 
-@pytest.mark.parametrize("right", [by_law, by_simulation, as_tensor])
-def test_safe_rates_pass(right):
-    report = check_safe_rate(right)
-    assert report.passed, report
+test_safe_rates_pass = accepts(check_safe_rate, by_law, by_simulation, as_tensor)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda c, k: laws.staleness_limit(k) / max(c), "its own does not count"),
-        (lambda c, k: laws.staleness_limit(max(k - 2, 0)) / max(c), "a gradient is K − 1 = 3 updates old"),
-        (lambda c, k: 2 / max(c), "gradients that are not stale"),
-        (lambda c, k: laws.staleness_limit(k - 1) / min(c), "the largest curvature"),
-        (lambda c, k: laws.staleness_limit(k - 1) / np.mean(c), "the largest curvature"),
-        (lambda c, k: laws.staleness_limit(k - 1) / sum(c), "Directions do not add up"),
-        (lambda c, k: laws.staleness_limit(k - 1), "divide by a curvature"),
-        (lambda c, k: laws.staleness_limit(k - 1) / max(c) ** 2, "divide it by the largest"),
-        (lambda c, k: 0.1 * by_law(c, k), "so is a rate 10 times as large"),
-        (lambda c, k: None, "is a return missing?"),
-        (lambda c, k: "fast", "one number is asked for"),
-        (lambda c, k: np.ones(2), "one number is asked for"),
-        (lambda c, k: -1.0, "above 0"),
-        (lambda c, k: math.nan, "above 0"),
-    ],
+test_wrong_rates_are_rejected = rejects(
+    check_safe_rate,
+    (lambda c, k: laws.staleness_limit(k) / max(c), "its own does not count"),
+    (lambda c, k: laws.staleness_limit(max(k - 2, 0)) / max(c), "a gradient is K − 1 = 3 updates old"),
+    (lambda c, k: 2 / max(c), "gradients that are not stale"),
+    (lambda c, k: laws.staleness_limit(k - 1) / min(c), "the largest curvature"),
+    (lambda c, k: laws.staleness_limit(k - 1) / np.mean(c), "the largest curvature"),
+    (lambda c, k: laws.staleness_limit(k - 1) / sum(c), "Directions do not add up"),
+    (lambda c, k: laws.staleness_limit(k - 1), "divide by a curvature"),
+    (lambda c, k: laws.staleness_limit(k - 1) / max(c) ** 2, "divide it by the largest"),
+    (lambda c, k: 0.1 * by_law(c, k), "so is a rate 10 times as large"),
+    (lambda c, k: None, "is a return missing?"),
+    (lambda c, k: "fast", "one number is asked for"),
+    (lambda c, k: np.ones(2), "one number is asked for"),
+    (lambda c, k: -1.0, "above 0"),
+    (lambda c, k: math.nan, "above 0"),
 )
-def test_wrong_rates_are_rejected(wrong, hint):
-    rejected(check_safe_rate(wrong), hint)
 
 
 # --- what the chapter says

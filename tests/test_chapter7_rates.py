@@ -1,7 +1,7 @@
 """Chapter 7: the checker of the learning rate accepts what trains and says what is wrong with the rest."""
 
 import pytest
-from attempts import rejected
+from attempts import accepts, rejects
 
 from course_lib.exercises.chapter7_rates import check_scaled_rate
 
@@ -25,40 +25,27 @@ def test_an_untouched_stub_is_not_a_failure(stub):
     assert report.passed is None and "Not attempted yet" in repr(report)
 
 
-@pytest.mark.parametrize("rate", [warm(1.6, 3), warm(1.2, 2)])
-def test_a_rate_that_trains_passes(rate):
-    report = check_scaled_rate(rate)
-    assert report.passed, report
+test_a_rate_that_trains_passes = accepts(check_scaled_rate, warm(1.6, 3), warm(1.2, 2))
 
-
-@pytest.mark.parametrize(
-    ("rate", "hint"),
-    [
-        ("1.6", "a number, or a function of the epoch that returns one; got str"),
-        (lambda epoch: 1j, "got complex"),
-        (lambda epoch: True, "got bool"),
-        (float("nan"), "at epoch 0 the rate is nan"),
-        (lambda epoch: 1 - epoch, "at epoch 1.04167 the rate is -0.04"),
-        (0, "nothing can be learned"),
-        (lambda: 1.6, "TypeError"),
-        (endless, "does the loop end?"),
-    ],
+test_what_is_no_rate_is_told_at_once = rejects(
+    check_scaled_rate,
+    ("1.6", "a number, or a function of the epoch that returns one; got str"),
+    (lambda epoch: 1j, "got complex"),
+    (lambda epoch: True, "got bool"),
+    (float("nan"), "at epoch 0 the rate is nan"),
+    (lambda epoch: 1 - epoch, "at epoch 1.04167 the rate is -0.04"),
+    (0, "nothing can be learned"),
+    (lambda: 1.6, "TypeError"),
+    (endless, "does the loop end?"),
 )
-def test_what_is_no_rate_is_told_at_once(rate, hint):
-    rejected(check_scaled_rate(rate), hint)
 
-
-@pytest.mark.parametrize(
-    ("rate", "hint"),
-    [
-        (0.2, "the old rate makes none of them longer"),
-        (0.3, "the longest here is 1.5 times the old one"),
-        (1.6, "It begins with 1.6, and the loss is steepest at the start"),
-        (12.8, "goes up to 12.8, 64 times the small batch's"),
-        (warm(12.8, 3), "64 times the small batch's"),
-        (warm(1.6, 1), "more slowly|longer to raise it"),
-        (lambda epoch: 1.6 if epoch > 7 else 0.01, "for too few of the passes"),
-    ],
+test_a_rate_that_does_not_train_is_explained = rejects(
+    check_scaled_rate,
+    (0.2, "the old rate makes none of them longer"),
+    (0.3, "the longest here is 1.5 times the old one"),
+    (1.6, "It begins with 1.6, and the loss is steepest at the start"),
+    (12.8, "goes up to 12.8, 64 times the small batch's"),
+    (warm(12.8, 3), "64 times the small batch's"),
+    (warm(1.6, 1), "more slowly|longer to raise it"),
+    (lambda epoch: 1.6 if epoch > 7 else 0.01, "for too few of the passes"),
 )
-def test_a_rate_that_does_not_train_is_explained(rate, hint):
-    rejected(check_scaled_rate(rate), hint)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from attempts import rejected, untouched
+from attempts import accepts, rejected, rejects, untouched
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.clicks import Clicks, auc, make_clicks
@@ -48,35 +48,27 @@ def only_its_own(parameters, ranks, stage):
     )
 
 
-@pytest.mark.parametrize("right", [states, lambda *each: np.float64(states(*each))])
-def test_states_accepts(right):
-    report = check_states(right)
-    assert report.passed, report
+test_states_accepts = accepts(check_states, states, lambda *each: np.float64(states(*each)))
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda *each: states(*each) / 1e9, "right in GB; bytes are asked"),
-        (lambda *each: states(*each) / 2**30, "bytes are asked"),
-        (lambda p, k, stage: 16 * p / k, "8 GPUs, DDP: the function says 14 GB. That is ZeRO 3"),
-        (
-            lambda p, k, stage: states(p, k, 3 if stage else 0),
-            "8 GPUs, ZeRO 1: the function says 14 GB. That is ZeRO 3. Each stage keeps",
-        ),
-        (only_its_own, "8 GPUs, ZeRO 2: the function says 99.8 GB. Only one part of 2 bytes"),
-        (lambda *each: states(*each, widths=(8, 2, 2)), "master weights, 4 bytes a parameter, are missing"),
-        (lambda *each: states(*each, widths=(4, 2, 2)), "Adam's two float32 numbers"),
-        (lambda *each: states(*each, widths=(12, 4, 2)), "Gradients are 16-bit here"),
-        (lambda *each: states(*each, widths=(12, 0, 2)), "The gradients, 2 bytes a parameter, are missing"),
-        (lambda *each: states(*each, widths=(12, 4, 4)), "Weights and gradients are 16-bit here"),
-        (lambda *each: states(*each, widths=(2, 12, 2)), "by far the largest part"),
-        (lambda *each: 3 * states(*each), "48 bytes a parameter on each GPU"),
-        (lambda *each: f"{states(*each)} bytes", "not a number of bytes"),
-    ],
+test_states_rejects = rejects(
+    check_states,
+    (lambda *each: states(*each) / 1e9, "right in GB; bytes are asked"),
+    (lambda *each: states(*each) / 2**30, "bytes are asked"),
+    (lambda p, k, stage: 16 * p / k, "8 GPUs, DDP: the function says 14 GB. That is ZeRO 3"),
+    (
+        lambda p, k, stage: states(p, k, 3 if stage else 0),
+        "8 GPUs, ZeRO 1: the function says 14 GB. That is ZeRO 3. Each stage keeps",
+    ),
+    (only_its_own, "8 GPUs, ZeRO 2: the function says 99.8 GB. Only one part of 2 bytes"),
+    (lambda *each: states(*each, widths=(8, 2, 2)), "master weights, 4 bytes a parameter, are missing"),
+    (lambda *each: states(*each, widths=(4, 2, 2)), "Adam's two float32 numbers"),
+    (lambda *each: states(*each, widths=(12, 4, 2)), "Gradients are 16-bit here"),
+    (lambda *each: states(*each, widths=(12, 0, 2)), "The gradients, 2 bytes a parameter, are missing"),
+    (lambda *each: states(*each, widths=(12, 4, 4)), "Weights and gradients are 16-bit here"),
+    (lambda *each: states(*each, widths=(2, 12, 2)), "by far the largest part"),
+    (lambda *each: 3 * states(*each), "48 bytes a parameter on each GPU"),
+    (lambda *each: f"{states(*each)} bytes", "not a number of bytes"),
 )
-def test_states_rejects(wrong, hint):
-    rejected(check_states(wrong), hint)
 
 
 def factors(comm, tokens):
@@ -88,10 +80,7 @@ def factors_in_whole_numbers(comm, tokens):
     return [comm.size * count / total for count in tokens]
 
 
-@pytest.mark.parametrize("right", [factors, factors_in_whole_numbers])
-def test_token_factors_accepts(right):
-    report = check_token_factors(right)
-    assert report.passed, report
+test_token_factors_accepts = accepts(check_token_factors, factors, factors_in_whole_numbers)
 
 
 def rounds_for_each(comm, tokens):
@@ -114,31 +103,27 @@ def all_counts(comm, tokens):
     return comm.size * tokens / total[0]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (
-            lambda comm, tokens: np.full(len(tokens), 1 / max(1, len(tokens))),
-            "every micro-batch counts alike",
-        ),
-        (lambda comm, tokens: np.ones(len(tokens)), "added up as they are"),
-        (lambda comm, tokens: tokens / max(1, tokens.sum()), "divides by this rank's tokens"),
-        (lambda comm, tokens: factors(comm, tokens) / comm.size, "divides by 2 once more"),
-        (lambda comm, tokens: factors(comm, tokens) * comm.size, "One factor of 2 too many"),
-        (lambda comm, tokens: factors(comm, tokens) / np.maximum(tokens, 1), "right for a SUM"),
-        (lambda comm, tokens: tokens, "turns means into sums"),
-        (weights_of_ranks, "every micro-batch counts alike"),
-        (rounds_for_each, "one, for all micro-batches together"),
-        (all_counts, "a single number has to travel"),
-        (in_place, "work on a copy"),
-        (lambda comm, tokens: factors(comm, tokens).sum(), "a factor for each micro-batch"),
-        (lambda comm, tokens: factors(comm, tokens) + np.nan, "NaN or infinity"),
-        (lambda comm, tokens: "3", "not an array of real numbers"),
-        (lambda comm, tokens: factors(comm, tokens) + 0.1, "is its sum"),
-    ],
+test_token_factors_rejects = rejects(
+    check_token_factors,
+    (
+        lambda comm, tokens: np.full(len(tokens), 1 / max(1, len(tokens))),
+        "every micro-batch counts alike",
+    ),
+    (lambda comm, tokens: np.ones(len(tokens)), "added up as they are"),
+    (lambda comm, tokens: tokens / max(1, tokens.sum()), "divides by this rank's tokens"),
+    (lambda comm, tokens: factors(comm, tokens) / comm.size, "divides by 2 once more"),
+    (lambda comm, tokens: factors(comm, tokens) * comm.size, "One factor of 2 too many"),
+    (lambda comm, tokens: factors(comm, tokens) / np.maximum(tokens, 1), "right for a SUM"),
+    (lambda comm, tokens: tokens, "turns means into sums"),
+    (weights_of_ranks, "every micro-batch counts alike"),
+    (rounds_for_each, "one, for all micro-batches together"),
+    (all_counts, "a single number has to travel"),
+    (in_place, "work on a copy"),
+    (lambda comm, tokens: factors(comm, tokens).sum(), "a factor for each micro-batch"),
+    (lambda comm, tokens: factors(comm, tokens) + np.nan, "NaN or infinity"),
+    (lambda comm, tokens: "3", "not an array of real numbers"),
+    (lambda comm, tokens: factors(comm, tokens) + 0.1, "is its sum"),
 )
-def test_token_factors_rejects(wrong, hint):
-    rejected(check_token_factors(wrong), hint)
 
 
 def test_token_factors_are_those_of_one_process():
@@ -172,10 +157,7 @@ def small_places(comm, rows, values):
     return rows, sums / comm.size
 
 
-@pytest.mark.parametrize("right", [sparse, small_places, lambda *each: list(sparse(*each))])
-def test_sparse_mean_accepts(right):
-    report = check_sparse_mean(right)
-    assert report.passed, report
+test_sparse_mean_accepts = accepts(check_sparse_mean, sparse, small_places, lambda *each: list(sparse(*each)))
 
 
 def assigned(rows, values):
@@ -235,36 +217,32 @@ def writes_into_values(comm, rows, values):
     return result
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda *each: sparse(*each, count=1), "It is the sum"),
-        (
-            lambda *each: sparse(*each, first=assigned),
-            "adds once; np.add.at|np.add.at(table, rows, values) adds",
-        ),
-        (lambda *each: sparse(*each, first=assigned, last=assigned), "np.add.at(table, rows, values) adds"),
-        (
-            lambda *each: sparse(*each, first=lambda *pair: pair),
-            "add up rows that occur twice before you send",
-        ),
-        (lambda *each: sparse(*each, first=wide), "send float32"),
-        (lambda *each: sparse(*each, first=wide_and_repeated), "send float32"),
-        (by_the_table, "so the whole table; use all_gather"),
-        (as_tables, "each distinct row once"),
-        (divided_by_holders, "number of workers that touched the row"),
-        (own_order, "sort them"),
-        (unmerged, "must be there once"),
-        (writes_into_values, "work on copies"),
-        (lambda comm, rows, values: added_up(rows, values), "rows of its own batch|this rank's own gradient"),
-        (lambda *each: sparse(*each)[1], "not a pair"),
-        (lambda *each: ("rows", "mean"), "where an array of real numbers"),
-        (lambda *each: (sparse(*each)[0], sparse(*each)[1].ravel()), "one line for each row|bytes were sent"),
-        (lambda *each: (sparse(*each)[0], sparse(*each)[1] + 1), "of the dense gradients is wanted"),
-    ],
+test_sparse_mean_rejects = rejects(
+    check_sparse_mean,
+    (lambda *each: sparse(*each, count=1), "It is the sum"),
+    (
+        lambda *each: sparse(*each, first=assigned),
+        "adds once; np.add.at|np.add.at(table, rows, values) adds",
+    ),
+    (lambda *each: sparse(*each, first=assigned, last=assigned), "np.add.at(table, rows, values) adds"),
+    (
+        lambda *each: sparse(*each, first=lambda *pair: pair),
+        "add up rows that occur twice before you send",
+    ),
+    (lambda *each: sparse(*each, first=wide), "send float32"),
+    (lambda *each: sparse(*each, first=wide_and_repeated), "send float32"),
+    (by_the_table, "so the whole table; use all_gather"),
+    (as_tables, "each distinct row once"),
+    (divided_by_holders, "number of workers that touched the row"),
+    (own_order, "sort them"),
+    (unmerged, "must be there once"),
+    (writes_into_values, "work on copies"),
+    (lambda comm, rows, values: added_up(rows, values), "rows of its own batch|this rank's own gradient"),
+    (lambda *each: sparse(*each)[1], "not a pair"),
+    (lambda *each: ("rows", "mean"), "where an array of real numbers"),
+    (lambda *each: (sparse(*each)[0], sparse(*each)[1].ravel()), "one line for each row|bytes were sent"),
+    (lambda *each: (sparse(*each)[0], sparse(*each)[1] + 1), "of the dense gradients is wanted"),
 )
-def test_sparse_mean_rejects(wrong, hint):
-    rejected(check_sparse_mean(wrong), hint)
 
 
 # --- memory and link

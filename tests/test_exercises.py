@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
-from attempts import in_place, left_empty, rejected, server_mean, untouched
+from attempts import accepts, in_place, left_empty, rejects, server_mean, untouched
 
 from course_lib import Link, simulate
 from course_lib.collectives import weighted_mean
@@ -82,54 +82,38 @@ def drops_one(comm, array):
     return mean
 
 
-@pytest.mark.parametrize("right", [server_mean, any_order])
-def test_server_mean_accepts(right):
-    report = check_server_mean(right)
-    assert report.passed, report
+test_server_mean_accepts = accepts(check_server_mean, server_mean, any_order)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (sum_only, "2 times the mean, everywhere"),
-        (in_place(server_mean), "own gradient was changed"),
-        (two_servers, "should hear once"),
-        (everyone_adds, "should hear once|messages were sent|last bits"),
-        (nobody_answers, "rank 1 waits in recv from rank 0, which has returned"),
-        (as_a_list, "returned list, not an array"),
-        (drops_one, "the mean is"),
-        (lambda comm, array: comm.all_reduce(array, "mean"), "send and recv are enough"),
-        (lambda comm, array: array, "the mean is"),
-        (lambda comm, array: 1 / 0, "ZeroDivisionError"),
-    ],
+test_server_mean_rejects = rejects(
+    check_server_mean,
+    (sum_only, "2 times the mean, everywhere"),
+    (in_place(server_mean), "own gradient was changed"),
+    (two_servers, "should hear once"),
+    (everyone_adds, "should hear once|messages were sent|last bits"),
+    (nobody_answers, "rank 1 waits in recv from rank 0, which has returned"),
+    (as_a_list, "returned list, not an array"),
+    (drops_one, "the mean is"),
+    (lambda comm, array: comm.all_reduce(array, "mean"), "send and recv are enough"),
+    (lambda comm, array: array, "the mean is"),
+    (lambda comm, array: 1 / 0, "ZeroDivisionError"),
 )
-def test_server_mean_rejects(wrong, hint):
-    rejected(check_server_mean(wrong), hint)
 
 
 def two_reductions(comm, local, count):
     return comm.all_reduce(local * count) / comm.all_reduce(np.array(float(count)))
 
 
-@pytest.mark.parametrize("right", [weighted_mean, two_reductions])
-def test_weighted_step_accepts(right):
-    report = check_weighted_step(right)
-    assert report.passed, report
+test_weighted_step_accepts = accepts(check_weighted_step, weighted_mean, two_reductions)
 
-
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (lambda comm, local, count: comm.all_reduce(local, "mean"), "plain mean of means"),
-        (lambda comm, local, count: comm.all_reduce(local * count), "the mean is"),
-        (lambda comm, local, count: local, "the mean is"),
-        (lambda comm, local, count: comm.all_reduce(local * count) / count, "count of all ranks"),
-        (lambda comm, local, count: [two_reductions(comm, local, count) for _ in "ab"][0], "two are enough"),
-        (lambda comm, local, count: two_reductions(comm, np.tile(local, 9), count)[:3], "send sums"),
-    ],
+test_weighted_step_rejects = rejects(
+    check_weighted_step,
+    (lambda comm, local, count: comm.all_reduce(local, "mean"), "plain mean of means"),
+    (lambda comm, local, count: comm.all_reduce(local * count), "the mean is"),
+    (lambda comm, local, count: local, "the mean is"),
+    (lambda comm, local, count: comm.all_reduce(local * count) / count, "count of all ranks"),
+    (lambda comm, local, count: [two_reductions(comm, local, count) for _ in "ab"][0], "two are enough"),
+    (lambda comm, local, count: two_reductions(comm, np.tile(local, 9), count)[:3], "send sums"),
 )
-def test_weighted_step_rejects(wrong, hint):
-    rejected(check_weighted_step(wrong), hint)
 
 
 def dealt(rng, samples, workers, batch):
@@ -142,23 +126,19 @@ def test_epoch_batches_accepts():
     assert check_epoch_batches(lambda *given: [list(step) for step in dealt(*given)]).passed
 
 
-@pytest.mark.parametrize(
-    ("wrong", "hint"),
-    [
-        (
-            lambda rng, n, k, b: [[rng.integers(0, n, b) for _ in range(k)] for _ in range(n // (k * b))],
-            "twice",
-        ),
-        (lambda rng, n, k, b: dealt(np.random.default_rng(0), n, k, b), "another rng gave the same order"),
-        (lambda rng, n, k, b: dealt(np.random.default_rng(), n, k, b), "the same rng gave another order"),
-        (lambda rng, n, k, b: dealt(rng, n, k, b)[:-1], "whole ones"),
-        (lambda rng, n, k, b: dealt(rng, n, k, b).reshape(-1, k * b), "return a list of steps"),
-        (lambda rng, n, k, b: dealt(rng, n, k, b) + 1, "indices go from 0"),
-        (lambda rng, n, k, b: dealt(rng, n // (k * b) * k * b, k, b), "left out in every epoch"),
-    ],
+test_epoch_batches_rejects = rejects(
+    check_epoch_batches,
+    (
+        lambda rng, n, k, b: [[rng.integers(0, n, b) for _ in range(k)] for _ in range(n // (k * b))],
+        "twice",
+    ),
+    (lambda rng, n, k, b: dealt(np.random.default_rng(0), n, k, b), "another rng gave the same order"),
+    (lambda rng, n, k, b: dealt(np.random.default_rng(), n, k, b), "the same rng gave another order"),
+    (lambda rng, n, k, b: dealt(rng, n, k, b)[:-1], "whole ones"),
+    (lambda rng, n, k, b: dealt(rng, n, k, b).reshape(-1, k * b), "return a list of steps"),
+    (lambda rng, n, k, b: dealt(rng, n, k, b) + 1, "indices go from 0"),
+    (lambda rng, n, k, b: dealt(rng, n // (k * b) * k * b, k, b), "left out in every epoch"),
 )
-def test_epoch_batches_rejects(wrong, hint):
-    rejected(check_epoch_batches(wrong), hint)
 
 
 # --- whatever a function returns, however long it takes, the checker answers
