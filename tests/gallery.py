@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DistributedSampler
 
-from course_lib.collectives import weighted_mean
+from course_lib.collectives import all_gather, weighted_mean
 
 # --- 11.1, gradients summed
 
@@ -14,8 +14,8 @@ def sums(comm, theta, gradient, rate):
     return theta - rate * comm.all_reduce(gradient)
 
 
-def averages(comm, theta, gradient, rate):
-    return theta - rate * comm.all_reduce(gradient, op="mean")
+def averages(comm, theta, gradient, rate, times=1):
+    return theta - times * rate * comm.all_reduce(gradient, op="mean")
 
 
 def divides(comm, theta, gradient, rate):
@@ -27,15 +27,11 @@ def averages_theta(comm, theta, gradient, rate):
 
 
 def divides_twice(comm, theta, gradient, rate):
-    return theta - rate * comm.all_reduce(gradient / comm.size, op="mean")
+    return averages(comm, theta, gradient / comm.size, rate)
 
 
 def keeps_to_itself(comm, theta, gradient, rate):
     return theta - rate * gradient
-
-
-def climbs(comm, theta, gradient, rate):
-    return theta + rate * comm.all_reduce(gradient, op="mean")
 
 
 def two_rounds(comm, theta, gradient, rate):
@@ -43,12 +39,12 @@ def two_rounds(comm, theta, gradient, rate):
     return averages(comm, theta, gradient, rate)
 
 
+def gathers_gradients(comm, theta, gradient, rate):
+    return theta - rate * np.mean(all_gather(comm, np.tile(gradient, 2)), axis=0)[: len(theta)]
+
+
 def fixed_four(comm, theta, gradient, rate):
     return theta - rate * comm.all_reduce(gradient) / 4
-
-
-def forgets(comm, theta, gradient, rate):
-    theta -= rate * comm.all_reduce(gradient, op="mean")
 
 
 STEP_RIGHT = averages, divides, averages_theta
@@ -56,8 +52,10 @@ STEP_WRONG = {
     sums: "times the mean gradient",
     divides_twice: "divide once",
     keeps_to_itself: "its own gradient alone",
-    climbs: "uphill",
+    lambda *given: averages(*given, times=-1): "uphill",
+    lambda *given: averages(*given, times=3): "the right direction is",
     two_rounds: "2 collectives for one step",
+    gathers_gradients: "do not gather",
     fixed_four: "divide once",
 }
 
@@ -107,7 +105,7 @@ def divides_again(net, optimizer, inputs, targets):
 
 def without_sync(net, optimizer, inputs, targets):
     with net.no_sync():
-        past_ddp(net, optimizer, inputs, targets)
+        through_ddp(net, optimizer, inputs, targets)
 
 
 def twice(net, optimizer, inputs, targets):
@@ -116,6 +114,7 @@ def twice(net, optimizer, inputs, targets):
     through_ddp(net, optimizer, inputs, targets)
 
 
+TRAIN_RIGHT = (through_ddp,)
 TRAIN_WRONG = {
     past_ddp: "which object did you call",
     without_sync: "which object did you call",
@@ -123,7 +122,7 @@ TRAIN_WRONG = {
     never_clears: "is the gradient cleared",
     never_steps: "have not moved",
     divides_again: "divided by nothing more",
-    twice: "6 times",
+    twice: "6 reductions in 3 steps",
 }
 
 # --- 11.3, no set_epoch
@@ -184,6 +183,7 @@ def numbers_alone(comm, items, epochs):
     return list(range(epochs))
 
 
+ORDERS_RIGHT = told, told_later_epochs, new_sampler
 ORDERS_WRONG = {
     same_every_epoch: "who tells it the epoch",
     told_too_late: "epoch 1 as through epoch 0",
@@ -246,6 +246,7 @@ def gathers(comm, losses):
     return total[:5].sum() / total[5]
 
 
+LOSS_RIGHT = over_all, over_all_twice
 LOSS_WRONG = {
     rank_0s: "rank 0's own loss",
     own_loss: "each rank reports its own loss",
@@ -253,6 +254,9 @@ LOSS_WRONG = {
     plain_means: "counts too much|NaN",
     only_rank_0_reduces: "deadlock|waits",
     all_summed: "the sum of all losses",
+    lambda comm, losses: all_summed(comm, losses) / comm.size: "not by that of samples",
+    lambda comm, losses: 3 * over_all(comm, losses): "; the mean over all samples is",
+    lambda comm, losses: np.append(losses, over_all(comm, losses)): "not one number",
     only_rank_0_returns: "returned None",
     gathers: "16 bytes, are all that must travel",
 }
@@ -288,6 +292,24 @@ def mean_of_sums(comm, theta, X, y, rate):
     return theta - rate * comm.all_reduce(X.T @ (X @ theta - y), op="mean")
 
 
+def sum_of_means(comm, theta, X, y, rate):
+    return theta - rate * comm.all_reduce(X.T @ (X @ theta - y) / max(1, len(y)))
+
+
+def without_a_guard(comm, theta, X, y, rate):
+    return theta - rate * weighted_mean(comm, X.T @ (X @ theta - y) / len(y), len(y)) * len(y) / len(y)
+
+
+def three_rounds(comm, theta, X, y, rate):
+    comm.barrier()
+    return by_samples(comm, theta, X, y, rate)
+
+
+def sends_its_rows(comm, theta, X, y, rate):
+    comm.all_reduce(np.zeros(20))
+    return by_samples_at_once(comm, theta, X, y, rate)
+
+
 def divided_again(comm, theta, X, y, rate):
     count = comm.all_reduce(np.array(float(len(y))))
     return theta - rate * comm.all_reduce(X.T @ (X @ theta - y) / count, op="mean")
@@ -297,19 +319,26 @@ def own_rows(comm, theta, X, y, rate):
     return theta - rate * X.T @ (X @ theta - y) / max(1, len(y))
 
 
+LAST_RIGHT = by_samples, by_samples_at_once, by_library
 LAST_WRONG = {
     mean_of_last: "a sample counts the more, the fewer its rank has",
     summed_rows: "divide by how many all ranks have",
     mean_of_sums: "divided the sum by the 2 ranks",
     divided_again: "and then by the 2 ranks as well",
     own_rows: "its own gradient alone",
+    sum_of_means: "it grows with the ranks",
+    without_a_guard: "somebody has no sample",
+    three_rounds: "3 collectives",
+    sends_its_rows: "bytes: a gradient and a count must travel",
+    lambda *given: by_samples(*given)[0]: "not the two parameters",
+    lambda comm, *given: 3 * by_samples(comm, *given): "the right direction is",
 }
 
 # --- 11.6, a hook that reduces a copy
 
 
 def _hooked(average, named=""):
-    """add_hooks(model): `average` for each parameter's gradient, if `named` is part of the parameter's name."""
+    """An add_hooks(model): `average` at each parameter with `named` in its name."""
 
     def add_hooks(model):
         for name, parameter in model.named_parameters():
@@ -366,13 +395,14 @@ def no_hook(model):
 
 returns_the_mean = _hooked(_mean)
 only_rank_0_reduces_gradients = _hooked(_mean_on_rank_0)
+HOOKS_RIGHT = returns_the_mean, after_accumulation
 HOOKS_WRONG = {
     _hooked(_mean_of_a_copy): "The reduced tensor is a copy",
     _hooked(_share): "the sum went nowhere",
     _hooked(_sum): "divide, once",
     _hooked(_half_the_mean): "divided by the ranks once more",
     _hooked(_mean, named="weight"): "does every parameter have its hook",
-    _hooked(lambda gradient: 3 * _mean(gradient)): "REST",
+    _hooked(lambda gradient: 3 * _mean(gradient)): "neither the mean, nor the sum",
     hooked_twice: "one hook for each parameter",
     no_hook: "are the hooks in place",
 }
@@ -432,10 +462,11 @@ def as_a_list(gradient, dtype):
     return _mean(gradient).tolist()
 
 
+DTYPE_RIGHT = full_precision, all_half, agreed
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
     sum_of_floats: "the sum: divide",
-    three_means: "REST",
+    three_means: "; the mean is",
     returns_own_dtype: "give back one dtype",
     keeps_own: "was not called",
     in_a_matrix: "rank 0 returned a tensor of shape (2, 2)",

@@ -1,9 +1,13 @@
 """Chapter 11: each bug of the gallery is rejected as found and accepted mended; the experiments decide."""
 
+import os
+from types import SimpleNamespace
+
 import gallery
 import numpy as np
 import pytest
-from attempts import rejected, untouched
+from attempts import accepts, rejected, rejects, untouched, waits_for
+from waiting import limit
 
 from course_lib import RankError, launch, simulate
 from course_lib.collectives import parameter_server_all_reduce, ring_all_reduce
@@ -18,68 +22,128 @@ from course_lib.exercises.chapter11_timelines import (
     signs,
 )
 from course_lib.pictures import verdicts
-from course_lib.pictures.timeline import timeline
 from course_lib.training.averaging import Averaged, averaging_worker, digits_read, distance
 
-CHECKS = {
-    "step": (chapter11.check_summed_step, gallery.STEP_RIGHT, gallery.STEP_WRONG),
-    "train": (chapter11_real.check_train_step, (gallery.through_ddp,), gallery.TRAIN_WRONG),
-    "orders": (
-        chapter11_real.check_orders,
-        (gallery.told, gallery.told_later_epochs, gallery.new_sampler),
-        gallery.ORDERS_WRONG,
-    ),
-    "loss": (chapter11.check_epoch_loss, (gallery.over_all, gallery.over_all_twice), gallery.LOSS_WRONG),
-    "last": (
-        chapter11.check_last_batch,
-        (gallery.by_samples, gallery.by_samples_at_once, gallery.by_library),
-        gallery.LAST_WRONG,
-    ),
-    "hooks": (
-        chapter11_real.check_hooks,
-        (gallery.returns_the_mean, gallery.after_accumulation),
-        gallery.HOOKS_WRONG,
-    ),
-    "dtype": (
-        chapter11_real.check_mean_gradient,
-        (gallery.full_precision, gallery.all_half, gallery.agreed),
-        gallery.DTYPE_WRONG,
-    ),
+SIMULATED = {
+    chapter11.check_summed_step: (gallery.STEP_RIGHT, gallery.STEP_WRONG),
+    chapter11.check_epoch_loss: (gallery.LOSS_RIGHT, gallery.LOSS_WRONG),
+    chapter11.check_last_batch: (gallery.LAST_RIGHT, gallery.LAST_WRONG),
 }
-AS_FOUND = {name: next(iter(wrong)) for name, (_, _, wrong) in CHECKS.items()}
+REAL = {
+    chapter11_real.check_train_step: (gallery.TRAIN_RIGHT, gallery.TRAIN_WRONG),
+    chapter11_real.check_orders: (gallery.ORDERS_RIGHT, gallery.ORDERS_WRONG),
+    chapter11_real.check_hooks: (gallery.HOOKS_RIGHT, gallery.HOOKS_WRONG),
+    chapter11_real.check_mean_gradient: (gallery.DTYPE_RIGHT, gallery.DTYPE_WRONG),
+}
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_as_found_it_is_rejected(name):
-    check, _, wrong = CHECKS[name]
-    rejected(check(AS_FOUND[name]), wrong[AS_FOUND[name]])
+def cases(checks):
+    """(check, attempt, hint) for every attempt; a right one has no hint."""
+    hints = {check: dict.fromkeys(right) | wrong for check, (right, wrong) in checks.items()}
+    return [(check, *each) for check in checks for each in hints[check].items()]
+
+
+def decided(report, hint):
+    """It says what it should."""
+    if hint is None:
+        assert report.passed, report
+    else:
+        rejected(report, hint)
+
+
+@pytest.mark.parametrize(("check", "attempt", "hint"), cases(SIMULATED))
+def test_simulated_loops_are_told_apart(check, attempt, hint):
+    decided(check(attempt), hint)
+
+
+class Asked(BaseException):
+    """Ends a checker at its first launch whose values are not known yet."""
+
+
+def asks_or_says(check, attempt, known):
+    """(None, its report), or the number of ranks and the worker that the checker wants to launch next."""
+    values = iter(known)
+
+    def launch(worker, ranks, **_):
+        for each in values:
+            return SimpleNamespace(values=each)
+        raise Asked(ranks, worker)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chapter11_real, "launch", launch)
+        try:
+            return None, check(attempt)
+        except Asked as asked:
+            return asked.args
+
+
+def in_turn(workers):
+    """A worker that is each of these, one after the other, and returns all their values."""
+
+    def worker(comm):
+        import torch.distributed as dist
+
+        original, values = dist.all_reduce, []
+        for each in workers:
+            values.append(each(comm))
+            dist.all_reduce = original  # the checkers put a counting one in its place
+        return values
+
+    return worker
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """What the checkers say of every attempt. All launches of a number of ranks are one: they are dear."""
+    known, said = {(check, attempt): [] for check, attempt, _ in cases(REAL)}, {}
+    while len(said) < len(known):
+        wanted = {}
+        for (check, attempt), values in known.items():
+            ranks, found = asks_or_says(check, attempt, values)
+            if ranks is None:
+                said[check, attempt] = found
+            else:
+                wanted.setdefault(ranks, {})[check, attempt] = found
+        for ranks, workers in wanted.items():
+            run = launch(in_turn(workers.values()), ranks, timeout=limit(100), threads=1)
+            for each, values in zip(workers, zip(*run.values, strict=True), strict=True):
+                known[each].append(values)
+    return said
+
+
+@pytest.mark.parametrize(("check", "attempt", "hint"), cases(REAL))
+def test_real_loops_are_told_apart(reports, check, attempt, hint):
+    decided(reports[check, attempt], hint)
+
+
+def test_a_checker_launches_its_own_processes():
+    assert chapter11_real.check_train_step(gallery.through_ddp).passed
 
 
 @pytest.mark.parametrize(
-    ("name", "attempt"), [(name, each) for name, (_, right, _) in CHECKS.items() for each in right]
+    ("check", "attempt", "hint"),
+    [
+        (chapter11_real.check_hooks, gallery.only_rank_0_reduces_gradients, "every rank call the same"),
+        (chapter11_real.check_mean_gradient, gallery.other_size, "arrays of the same size|data size"),
+        (chapter11_real.check_orders, lambda *_: 1 / 0, "ZeroDivisionError"),
+        (chapter11_real.check_orders, lambda comm, *_: comm.rank or os._exit(0), "left|exit"),
+    ],
 )
-def test_mended_it_passes(name, attempt):
-    report = CHECKS[name][0](attempt)
-    assert report.passed, report
+def test_ranks_that_fail_end_the_check(check, attempt, hint, monkeypatch):
+    monkeypatch.setattr(chapter11_real, "LIMIT", limit(20))
+    rejected(check(attempt), hint)
 
 
-@pytest.mark.parametrize(
-    ("name", "attempt"),
-    [(name, each) for name, (_, _, wrong) in CHECKS.items() for each in list(wrong)[1:]],
-)
-def test_a_wrong_repair_is_rejected(name, attempt):
-    check, _, wrong = CHECKS[name]
-    rejected(check(attempt), wrong[attempt])
+@pytest.mark.parametrize("check", REAL)
+def test_what_is_no_function_never_reaches_the_ranks(check):
+    rejected(check(7), "a function is asked for; this is int")
 
 
-@pytest.mark.parametrize("name", ["train", "orders", "hooks", "dtype"])
-def test_what_is_no_function_never_reaches_the_ranks(name):
-    rejected(CHECKS[name][0](7), "a function is asked for; this is int")
+test_an_untouched_stub_is_not_a_failure = waits_for(*SIMULATED)
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_an_untouched_stub_is_not_a_failure(name):
-    report = CHECKS[name][0](untouched)
+def test_an_untouched_stub_in_processes_is_not_a_failure():
+    report = chapter11_real.check_train_step(untouched)
     assert report.passed is None and "Not attempted yet" in repr(report)
 
 
@@ -88,19 +152,15 @@ def test_an_untouched_stub_is_not_a_failure(name):
 RIGHT = dict(_CASES)
 
 
-def test_the_right_diagnosis_passes():
-    assert check_diagnosis(RIGHT).passed
-    assert check_diagnosis({name: f" {letter.upper()} " for name, letter in RIGHT.items()}).passed
+test_the_right_diagnosis_passes = accepts(
+    check_diagnosis, RIGHT, {name: f" {letter.upper()} " for name, letter in RIGHT.items()}
+)
 
 
 @pytest.mark.parametrize("name", TIMELINES)
-@pytest.mark.parametrize("letter", "abcde")
-def test_each_wrong_letter_is_told_where_to_look(name, letter):
-    report = check_diagnosis(RIGHT | {name: letter})
-    if letter == RIGHT[name]:
-        assert report.passed
-    else:
-        rejected(report, f"timeline {name}: another cause")
+def test_a_wrong_letter_is_told_where_to_look(name):
+    wrong = next(letter for letter in CAUSES if letter != RIGHT[name])
+    rejected(check_diagnosis(RIGHT | {name: wrong}), f"timeline {name}: another cause")
 
 
 @pytest.mark.parametrize("empty", [{}, dict.fromkeys(TIMELINES), dict.fromkeys(TIMELINES, ...)])
@@ -108,20 +168,13 @@ def test_no_diagnosis_yet(empty):
     assert check_diagnosis(empty).passed is None
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "hint"),
-    [
-        ("abcde", "a dict of five letters"),
-        (RIGHT | {"B": None}, "timeline B: no letter yet"),
-        (RIGHT | {"C": "straggler"}, "none of the letters"),
-        (RIGHT | {"C": 3}, "none of the letters"),
-        (RIGHT | {"C": "ab"}, "none of the letters"),
-        (RIGHT | {"C": ""}, "none of the letters"),
-        (RIGHT | {"C": "é"}, "none of the letters"),
-    ],
+test_what_is_no_diagnosis = rejects(
+    check_diagnosis,
+    ("abcde", "a dict of five letters"),
+    (RIGHT | {"B": None}, "timeline B: no letter yet"),
+    (RIGHT | {"C": "straggler"}, "none of the letters"),
+    (RIGHT | {"C": 3}, "none of the letters"),
 )
-def test_what_is_no_diagnosis(diagnosis, hint):
-    rejected(check_diagnosis(diagnosis), hint)
 
 
 def test_each_timeline_has_its_sign():
@@ -145,10 +198,14 @@ def test_who_waits_for_the_one_that_left_waits_until_the_end():
     assert max(span.stop for span in run.spans if span.rank == 3) < 0.02
 
 
-def test_a_timeline_does_not_tell_its_name():
-    for name in TIMELINES:
-        told = repr(timeline(anonymous_run(name)))
-        assert not any(word in told for word in CAUSES.values())
+@pytest.mark.parametrize("name", TIMELINES)
+def test_a_timeline_does_not_tell_its_name(name):
+    run = anonymous_run(name)
+    told = repr([run, *((span.kind, span.label) for span in run.spans)])
+    assert not any(word in told for word in CAUSES.values())
+
+
+def test_there_are_five_timelines():
     with pytest.raises(ValueError, match="name must be one of"):
         anonymous_run("F")
 
@@ -210,4 +267,4 @@ def test_dtypes_of_different_size_end_the_processes(one, other):
         torch.distributed.all_reduce(torch.ones(4, dtype=getattr(torch, (one, other)[comm.rank])))
 
     with pytest.raises(RankError, match="Received data size doesn't match expected size"):
-        launch(worker, 2, timeout=20)
+        launch(worker, 2, timeout=limit(100))
