@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -12,15 +13,20 @@ import jsonschema
 import nbformat
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course_lib import data, laws, simulate
 from course_lib.collectives import weighted_mean
+from course_lib.labels import label
 from course_lib.pictures.quiz import guessing, question_map, reread_map
+from course_lib.pictures.wording import number_text
 from course_lib.planner import transformer
 from course_lib.planner.job import Job
 from course_lib.planner.memory import memory
-from course_lib.quiz import Grade, example, grade, load_questions, mark, question
+from course_lib.quiz import Question, example, grade, load_questions, mark, question
 from course_lib.quiz.guessing import blind_answer, guessing_law
+from course_lib.quiz.reading import read_number, read_numbers
 from course_lib.widgets import quiz
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,24 +55,29 @@ def test_the_bank_keeps_its_schema():
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("place", "spoil"),
     [
-        lambda bank: bank["questions"][0].update(answer=["E"]),
-        lambda bank: bank["questions"][0].update(answer=["A", "B"]),
-        lambda bank: bank["questions"][6].update(answer=["A"]),
-        lambda bank: bank["questions"][0].pop("proof"),
-        lambda bank: bank["questions"][0]["options"].pop("D"),
-        lambda bank: bank["questions"][0].update(typo=1),
-        lambda bank: bank["questions"][10]["answer"].update(tolerance=0),
-        lambda bank: bank["questions"][20].update(guide=[]),
-        lambda bank: bank["questions"].pop(),
+        (0, lambda asked: asked.update(answer=["E"])),
+        (0, lambda asked: asked.update(answer=["A", "B"])),
+        (6, lambda asked: asked.update(answer=["A"])),
+        (0, lambda asked: asked.pop("proof")),
+        (0, lambda asked: asked["options"].pop("D")),
+        (0, lambda asked: asked.update(typo=1)),
+        (10, lambda asked: asked["answer"].update(tolerance=0)),
+        (20, lambda asked: asked.update(guide=[])),
+        (20, dict.clear),
     ],
 )
-def test_the_schema_finds_what_is_spoilt(spoil):
-    bank = json.loads(json.dumps(BANK))
-    spoil(bank)
+def test_the_schema_finds_what_is_spoilt(place, spoil):
+    bank = deepcopy(BANK)
+    spoil(bank["questions"][place])
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema()).validate(bank)
+
+
+def test_the_schema_counts_the_questions():
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema()).validate(BANK | {"questions": BANK["questions"][:-1]})
 
 
 def test_the_articles_ten_come_first():
@@ -78,17 +89,20 @@ def test_the_articles_ten_come_first():
     assert {each.chapters[0] for each in NUMBERS} >= {2, 3, 4, 5, 6, 7, 9}
 
 
-def test_what_can_be_argued_about_is_said():
-    for id, word in {
-        "Q1": "replicas do start equal",
-        "Q2": "dealt anew in each epoch",
-        "Q4": "does not cure a slow worker",
-        "Q5": "MAX is an operation",
-        "Q7": "the ring sums",
-        "Q8": "does hold a replica",
-        "Q10": "the reducer",
-    }.items():
-        assert word in question(id).arguable
+@pytest.mark.parametrize(
+    ("id", "words"),
+    [
+        ("Q1", "replicas do start equal"),
+        ("Q2", "dealt anew in each epoch"),
+        ("Q4", "does not cure a slow worker"),
+        ("Q5", "MAX is an operation"),
+        ("Q7", "the ring sums"),
+        ("Q8", "does hold a replica"),
+        ("Q10", "the reducer"),
+    ],
+)
+def test_what_can_be_argued_about_is_said(id, words):
+    assert words in question(id).arguable
 
 
 @each_question
@@ -102,16 +116,14 @@ def test_links_lead_to_a_heading(asked):
     headings = re.findall(r"^#{2,4} (.+)$", source.read_text(encoding="utf-8"), re.MULTILINE)
     assert headings.count(heading) == 1
     assert asked.proof.link == f"{notebook}#{heading.replace(' ', '-')}"
-    assert re.fullmatch(
-        r"[\w ,:'-]+", heading, re.ASCII
-    )  # a browser would escape the rest, JupyterLab not find it
+    # A browser would escape other characters, and JupyterLab not find them.
+    assert re.fullmatch(r"[\w ,:'-]+", heading, re.ASCII)
 
 
-def test_a_question_that_is_shown_keeps_its_answer():
-    for asked in QUESTIONS:
-        shown = repr(asked) + asked._repr_markdown_() + json.dumps(asked.public(), ensure_ascii=False)
-        for secret in secrets(asked):
-            assert secret not in shown, asked.id
+@each_question
+def test_a_question_that_is_shown_keeps_its_answer(asked):
+    shown = repr(asked) + asked._repr_markdown_() + json.dumps(asked.public(), ensure_ascii=False)
+    assert [secret for secret in secrets(asked) if secret in shown] == []
 
 
 def secrets(asked):
@@ -122,25 +134,32 @@ def secrets(asked):
     return [*why, *([asked.arguable] if asked.arguable else []), *(hint for _, hint in asked.slips)]
 
 
-def test_questions_are_found_whatever_the_case_and_nothing_else_is_one():
+SECRETS = [secret for asked in QUESTIONS for secret in secrets(asked)]
+
+
+def test_questions_are_found_whatever_the_case():
     assert question(" q1 ") is question("Q1")
     assert mark({"q1": "B"}).points == 1 and list(mark({"q1": "B"}).grades) == ["Q1"]
-    for id in (None, [], 1, ""):
-        with pytest.raises(ValueError, match="id must be one of Q1"):
-            question(id)
-    with pytest.raises(TypeError, match="answers must be a dict.*got list"):
-        mark(["B"])
-    with pytest.raises(TypeError, match="questions must be Questions.*got 'Q1'"):
-        quiz(["Q1"])
-    with pytest.raises(ValueError, match="N1 has none"):
-        guessing_law([question("N1")])
 
 
-def test_an_unknown_question_is_named():
-    with pytest.raises(ValueError, match="id must be one of Q1, .*; got 'Q11'"):
-        question("Q11")
-    with pytest.raises(TypeError, match="such as question"):
-        grade("Q1", "B")
+@pytest.mark.parametrize("id", [None, [], 1, "", "Q11"])
+def test_nothing_else_is_a_question(id):
+    with pytest.raises(ValueError, match="id must be one of Q1, .*; got"):
+        question(id)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: mark(["B"]), TypeError, "answers must be a dict.*got list"),
+        (lambda: grade("Q1", "B"), TypeError, "such as question"),
+        (lambda: quiz(["Q1"]), TypeError, "questions must be Questions.*got 'Q1'"),
+        (lambda: guessing_law([question("N1")]), ValueError, "N1 has none"),
+    ],
+)
+def test_other_arguments_are_refused(call, error, told):
+    with pytest.raises(error, match=told):
+        call()
 
 
 # --- the numbers, from the laws
@@ -190,17 +209,27 @@ def test_the_right_number_is_what_the_laws_say(asked):
 
 
 @each_number
-def test_the_tolerance_has_two_ends(asked):
-    for sign in (1, -1):
-        assert grade(asked, asked.right * (1 + sign * 0.98 * asked.tolerance)).correct
-        assert not grade(asked, asked.right * (1 + sign * 1.02 * asked.tolerance)).correct
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_tolerance_has_two_ends(asked, sign):
+    assert grade(asked, asked.right * (1 + sign * 0.98 * asked.tolerance)).correct
+    assert not grade(asked, asked.right * (1 + sign * 1.02 * asked.tolerance)).correct
 
 
-@each_number
-def test_a_slip_is_wrong_and_explained(asked):
-    for wrong, hint in asked.slips:
-        given = grade(asked, wrong)
-        assert not given.correct and given.points == 0 and hint in given.feedback
+SLIPS = [(asked, *slip) for asked in NUMBERS for slip in asked.slips]
+
+
+@pytest.mark.parametrize(("asked", "wrong", "hint"), SLIPS, ids=[f"{asked.id}-{n}" for asked, n, _ in SLIPS])
+def test_a_slip_is_wrong_and_explained(asked, wrong, hint):
+    given = grade(asked, wrong)
+    assert not given.correct and given.points == 0 and hint in given.feedback
+
+
+@pytest.mark.parametrize("factor", [-1, 1000, 1e6, 1e9, 100, 8, 2])
+@pytest.mark.parametrize("power", [1, -1])
+def test_a_wrong_sign_or_unit_is_recognised(factor, power):
+    asked = Question("N0", "number", "easy", (2,), "How many?", right=3.0, tolerance=0.01)
+    known = label("quiz_sign") if factor < 0 else label("quiz_factor", factor=number_text(factor))
+    assert known in grade(asked, 3.0 * factor**power).feedback
 
 
 def test_slips_are_what_they_say():
@@ -213,76 +242,43 @@ def test_slips_are_what_they_say():
     assert wrong["N5"][1] == pytest.approx(laws.square_root_learning_rate(0.1, 256, 6144))
 
 
-@pytest.mark.parametrize(
-    ("id", "given"),
-    [
-        ("N4", "0.8409 s"),
-        ("N4", "840,9 ms"),
-        ("N4", "8.409e5 us"),
-        ("N6", "37375 MB"),
-        ("N6", "37.4 gb"),
-        ("N6", "299 Gbit"),
-        ("N10", "20 percent"),
-        ("N7", "205 GPUs"),
-        ("N1", "10.6×"),
-        ("N9", "１４３ｍｓ"),
-        ("N9", "1.43×10²"),
-        ("N9", "2.383e-3 min"),
-        ("N5", "12/5"),
-        ("N5", Fraction(12, 5)),
-        ("N5", Decimal("2.4")),
-        ("N5", np.float32(2.4)),
-        ("N7", np.int64(205)),
-        ("N7", " ≈ 205. "),
-        ("N10", "+20"),
-        ("N3", "2,750"),
-        ("N6", "37,375"),
-        ("N6", "37,375 MB"),
-        ("N6", "37"),
-        ("N1", "10,596"),
-        ("N9", "142,897 ms"),
-        ("N5", "2,400"),
-        ("N9", "٢٠٠ − 57"),
-    ],
-)
+CLOTHES = {
+    "N1": ["10.6×", "10,596"],
+    "N3": ["2,750"],
+    "N4": ["0.8409 s", "840,9 ms", "8.409e5 us"],
+    "N5": ["12/5", Fraction(12, 5), Decimal("2.4"), np.float32(2.4), "2,400"],
+    "N6": ["37375 MB", "37.4 gb", "299 Gbit", "37,375", "37,375 MB", "37"],
+    "N7": ["205 GPUs", np.int64(205), " ≈ 205. "],
+    "N9": ["１４３ｍｓ", "1.43×10²", "2.383e-3 min", "142,897 ms"],
+    "N10": ["20 percent", "+20"],
+}
+
+
+@pytest.mark.parametrize(("id", "given"), [(id, each) for id, all in CLOTHES.items() for each in all])
 def test_a_number_in_other_clothes(id, given):
-    assert grade(question(id), given).correct == (given != "٢٠٠ − 57")
+    assert grade(question(id), given).correct
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("５０", 50),
-        ("1e3", 1000),
-        ("1 000", 1000),
-        ("1 000", 1000),
-        ("1,5", 1.5),
-        ("1,000", 1000),
-        ("0,125", 0.125),
-        ("1.234,5", 1234.5),
-        ("1,234.5", 1234.5),
-        ("1.234.567", 1234567),
-        ("1'000", 1000),
-        ("−3", -3),
-        ("–3", -3),
-        ("3·10^2", 300),
-        ("3x10^-2", 0.03),
-        ("10/4", 2.5),
-        ("½", 0.5),
-        (".5", 0.5),
-        (",5", 0.5),
-        ("5.", 5),
-    ],
-)
-def test_marks_of_many_countries(text, value):
-    from course_lib.quiz.reading import read_number
+MARKS = {
+    1000: ["1e3", "1 000", "1\u202f000", "1,000", "1'000", "1’000", "1_000"],
+    1234.5: ["1.234,5", "1,234.5", "1 234,5"],
+    0.5: ["½", ".5", ",5", "0,5"],
+    3: ["３", "٣", "+3", "3.", "3!", "= 3"],
+    -3: ["−3", "–3", "-3"],
+    1234567: ["1.234.567", "1,234,567"],
+    0.125: ["0,125"],
+    300: ["3·10^2", "3×10²", "3 * 10**2", "3 10^{2}"],
+    0.03: ["3x10^-2"],
+    2.5: ["10/4", "5⁄2", "2,5"],
+}
 
+
+@pytest.mark.parametrize(("value", "text"), [(value, each) for value, all in MARKS.items() for each in all])
+def test_marks_of_many_countries(value, text):
     assert read_number(text, "") == pytest.approx(value)
 
 
 def test_a_comma_has_two_readings():
-    from course_lib.quiz.reading import read_numbers
-
     assert read_numbers("2,750", "") == (2750, 2.75) and read_numbers("2,75", "") == (2.75,)
     assert read_numbers("1,500/1,250", "") == (1.2,) and read_numbers("1,500 s", "ms") == (1.5e6, 1500)
     wrong = grade(question("N3"), "3,500")  # a slip in one of the two
@@ -290,61 +286,65 @@ def test_a_comma_has_two_readings():
     assert grade(question("N3"), "9,999").given == 9999
 
 
-ABSURD = [
-    "",
-    "   ",
-    None,
-    "nan",
-    "inf",
-    "-inf",
-    float("nan"),
-    math.inf,
-    10**400,
-    -(10**5000),
-    "1e999",
-    "🙂",
-    "5🙂",
-    "ten",
-    "x" * 1_000_000,
-    "9" * 1_000_000,
-    True,
-    [],
-    {},
-    {1: 2},
-    object(),
-    b"5",
-    1 + 2j,
-    "1/0",
-    "--5",
-    "1,2,3",
-    "1.2.3",
-    "5 parsecs",
-    "\x00",
-    "\ud800",
-    "e5",
-    "٣٣٣m٣",
-    np.array([1, 2]),
-    lambda: 1,
-    [[1]],
-    "12 34 5",
-    "\u202e5",
-    "%",
+IN_MS, WITHOUT = {"unit": " in ms, or without a unit"}, {"unit": " without a unit"}
+HINTS = [
+    ("Q1", "quiz_empty", {}, [None, "", " \t", [], "()"]),
+    ("Q1", "quiz_letters", {}, [5, ["A", 2], ["A"] * 31, {"A": 1}, b"A"]),
+    ("Q1", "quiz_one_letter", {}, ["AB", {"A", "B"}, "A and C"]),
+    ("Q7", "quiz_not_option", {"strange": "'E'", "listed": "A, B, C, D"}, ["E", "AE", {"A", "E"}]),
+    ("Q7", "quiz_not_option", {"strange": "'1'", "listed": "A, B, C, D"}, ["1", "A1", "1E"]),
+    ("Q7", "quiz_no_range", {}, ["A-D", "a – d", "A—D", "A..D", "A…D", "A~D", "A-B, D"]),
+    ("Q1", "quiz_too_long", {"most": 200}, ["A" * 201]),
+    ("N4", "quiz_too_long", {"most": 200}, ["1" * 201]),
+    ("N4", "quiz_empty", {}, [None, "", " ≈ . "]),
+    ("N4", "quiz_not_number", {"unit": " in ms"}, [True, 1j, [5], b"5", "ten", "--5", "1,2,3", "e5"]),
+    ("N3", "quiz_not_number", {"unit": ""}, ["1.2.3", "1,2.3", "1.234,5,6", "12 34 5,6"]),
+    ("N4", "quiz_infinite", {}, [math.inf, math.nan, 10**400, "1e999", "1/0", Decimal("nan")]),
+    ("N4", "quiz_strange_unit", IN_MS | {"given": "'parsecs'"}, ["5 parsecs"]),
+    ("N3", "quiz_strange_unit", WITHOUT | {"given": "'parsecs'"}, ["5 parsecs"]),
+    ("N4", "quiz_other_unit", IN_MS | {"given": "'GB'"}, ["5 GB"]),
+    ("N3", "quiz_other_unit", WITHOUT | {"given": "'ms'"}, ["5 ms"]),
+    ("O1", "quiz_empty", {}, [None]),
+    ("O1", "quiz_mark_yourself", {"count": 6}, ["", "It depends", "1 to 3", {0}, {7}, {"a"}, {1.5}, {True}]),
+    ("O1", "quiz_mark_yourself", {"count": 6}, [{1: 2}, [1] * 31, 2.5, True]),
+    ("O1", "quiz_no_range", {}, ["1-3", "1 – 3", "1..3"]),
 ]
 
 
-@pytest.mark.parametrize("absurd", ABSURD, ids=range(len(ABSURD)))
-@each_question
-def test_what_cannot_be_read_gets_a_hint(asked, absurd):
-    given = grade(asked, absurd)
-    assert isinstance(given, Grade) and not given.correct
-    if given.understood:  # a number all the same, or places of a guide
-        assert asked.kind in ("number", "open")
-        return
-    assert given.points == 0
-    assert 10 < len(given.feedback) < 250
-    assert given.explanation == () and given.note == "" and given.proof is None
+@pytest.mark.parametrize(
+    ("id", "key", "values", "answer"), [(*hint, answer) for *hint, answers in HINTS for answer in answers]
+)
+def test_what_cannot_be_read_gets_its_hint(id, key, values, answer):
+    graded = grade(question(id), answer)
+    assert graded.feedback == label(key, **values)
+    check_that_it_tells_nothing(graded)
+
+
+def check_that_it_tells_nothing(given):
+    assert (given.understood, given.correct, given.points) == (False, False, 0)
+    assert (given.explanation, given.note, given.proof) == ((), "", None)
     shown = repr(given) + given._repr_markdown_()
-    assert not any(secret in shown for secret in secrets(asked))
+    assert [secret for secret in secrets(given.question) if secret in shown] == []
+
+
+TYPED = st.text(st.characters(exclude_categories=()), max_size=30)  # lone surrogates too
+TYPED |= st.text("0123456789.,'’ /-−–+eE½²×^ABCDА%msGB()&\u202e", max_size=12)
+ANSWERS = st.one_of(
+    *(TYPED, st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.binary()),
+    *(st.lists(TYPED), st.frozensets(TYPED), st.dictionaries(TYPED, st.integers()), st.lists(st.integers())),
+    *(st.fractions(), st.decimals(), st.sampled_from([object(), np.array([1, 2]), lambda: 1, "x" * 10**6])),
+)
+
+
+@pytest.mark.parametrize("id", ["Q1", "Q7", "N3", "N4", "O1"])
+@given(answer=ANSWERS)
+def test_any_answer_is_graded_or_gets_a_hint(id, answer):
+    graded = grade(question(id), answer)
+    if graded.understood:
+        assert 0 <= graded.points <= 1 and graded.correct <= (graded.points > 0)
+    else:
+        assert 10 < len(graded.feedback) < 250
+        check_that_it_tells_nothing(graded)
 
 
 # --- letters
@@ -352,66 +352,40 @@ def test_what_cannot_be_read_gets_a_hint(asked, absurd):
 
 @each_choice
 def test_the_article_s_answer_is_right(asked):
-    letters = RIGHT[asked.id]
-    for given in (
-        letters,
-        set(letters),
-        list(letters),
-        letters.lower(),
-        "、".join(letters),
-        ", ".join(letters),
-        "".join(chr(ord(each) - ord("A") + ord("Ａ")) for each in letters),
-        " and ".join(letters),
-    ):
-        graded = grade(asked, given)
-        assert graded.correct is True and graded.points == 1 and graded.understood, given
+    graded = grade(asked, RIGHT[asked.id])
+    assert graded.correct is True and graded.points == 1 and graded.understood
     assert graded.proof is asked.proof and len(graded.explanation) == 4
     assert asked.proof.link in graded._repr_markdown_()
 
 
-def subsets():
-    return [set(letters) for size in range(1, 5) for letters in combinations("ABCD", size)]
-
-
-@each_choice
-def test_every_other_choice_is_graded_by_the_rules(asked):
+def points(asked, given):
+    """By the rules on the page; None for what is not graded."""
     right = set(RIGHT[asked.id])
-    for given in subsets():
-        graded = grade(asked, given)
-        if asked.kind == "single" and len(given) > 1:
-            assert not graded.understood and graded.points == 0 and "one letter" in graded.feedback
-            continue
-        assert graded.correct is (given == right)
-        partial = asked.kind == "multiple" and given < right
-        assert graded.points == (1 if given == right else 0.5 if partial else 0)
-        assert graded.understood and (given == right or all(letter in graded.feedback for letter in right))
+    if asked.kind == "single":
+        return float(given == right) if len(given) == 1 else None
+    return 1 if given == right else 0.5 if given < right else 0
+
+
+@pytest.mark.parametrize("id", ["Q1", "Q7", "Q8"])
+def test_every_choice_is_graded_by_the_rules(id):
+    asked = question(id)
+    subsets = [frozenset(letters) for size in range(1, 5) for letters in combinations("ABCD", size)]
+    grades = {given: grade(asked, given) for given in subsets}
+    wanted = {given: points(asked, given) for given in subsets}
+    assert {given: each.points if each.understood else None for given, each in grades.items()} == wanted
+    assert [given for given, each in grades.items() if each.correct] == [frozenset(RIGHT[id])]
+    told = {each.feedback for given, each in grades.items() if each.understood and not each.correct}
+    assert all(", ".join(RIGHT[id]) in feedback for feedback in told)
 
 
 @pytest.mark.parametrize(
     "given",
-    ["a,b", "A、B", "Ａ　Ｂ", "(A) (B)", "A+B", "B/A", "АВ", "ав", "αβ", "A和B", ["A", "b"], {"A,B"}, "AAB"]
-    + ["[A][B]"],
+    ["a,b", "A、B", "Ａ　Ｂ", "(A) (B)", "A+B", "B/A", "АВ", "ав", "αβ", "A和B", "AAB", "[A][B]", "a and B"]
+    + [["A", "b"], {"A,B"}, ("A", "B")],
 )
 def test_letters_in_other_clothes(given):
-    assert grade(question("Q7"), given).points == 0.5
-
-
-@pytest.mark.parametrize("given", ["E", "1", "A1", "B because", "AE", {"A", "E"}, "是", "A🙂"])
-def test_what_is_no_option_is_named(given):
     graded = grade(question("Q7"), given)
-    assert not graded.understood and "none of the options A, B, C, D" in graded.feedback
-
-
-@pytest.mark.parametrize("given", ["A-D", "a – d", "A—D", "A..D", "A…D", "A~D", "A-B, D"])
-def test_a_range_is_asked_for_again(given):
-    graded = grade(question("Q7"), given)
-    assert not graded.understood and "not a range" in graded.feedback
-
-
-def test_a_hint_about_units_fits_the_question():
-    assert "Give a number in GB, or without a unit. Nothing" in grade(question("N6"), "5 parsecs").feedback
-    assert "Give a number without a unit. Nothing" in grade(question("N3"), "5 parsecs").feedback
-    assert "give a number without a unit. Nothing" in grade(question("N3"), "5 ms").feedback
+    assert graded.given == {"A", "B"} and graded.points == 0.5
 
 
 # --- open questions
@@ -419,16 +393,16 @@ def test_a_hint_about_units_fits_the_question():
 
 @pytest.mark.parametrize("asked", OPEN, ids=lambda asked: asked.id)
 def test_an_open_question_is_marked_by_its_guide(asked):
-    count = len(asked.guide)
-    everything = grade(asked, list(range(1, count + 1)))
+    everything = grade(asked, list(range(1, len(asked.guide) + 1)))
     assert everything.correct and everything.points == 1 and everything.explanation == (asked.model,)
-    worth = asked.guide[0][1] / sum(each for _, each in asked.guide)
-    for given in ({1}, [1], "1", "1.", (np.int64(1),), 1, np.int64(1)):
-        assert grade(asked, given).points == pytest.approx(worth) and not grade(asked, given).correct
-    for given in ({0}, {count + 1}, "I would measure first", {"a"}, {1.5}):
-        assert not grade(asked, given).understood and f"1 to {count}" in grade(asked, given).feedback
-    for given in ("1-3", "1 – 3", "1..3"):
-        assert not grade(asked, given).understood and "not a range" in grade(asked, given).feedback
+    first = grade(asked, 1)
+    assert first.points == pytest.approx(asked.guide[0][1] / sum(each for _, each in asked.guide))
+    assert not first.correct
+
+
+@pytest.mark.parametrize("given", [{1}, [1], "1", "1.", (np.int64(1),), 1, np.int64(1), "(1)"])
+def test_a_place_in_other_clothes(given):
+    assert grade(question("O1"), given).given == {1}
 
 
 # --- the score
@@ -479,13 +453,11 @@ def test_the_browser_knows_no_answer_before_it_is_given():
     widget = quiz()
     before = sent(widget)
     stored = "".join(map(str, widget._repr_mimebundle_()[0].values()))
-    for asked in QUESTIONS:
-        for secret in secrets(asked):
-            assert secret not in before and secret not in stored
-        assert asked.text in stored
-        assert "answer" not in asked.public() and "right" not in asked.public()
-        if asked.kind == "number":
-            assert str(asked.right)[:5] not in json.dumps(asked.public())
+    assert [secret for secret in SECRETS if secret in before or secret in stored] == []
+    assert all(asked.text in stored for asked in QUESTIONS)
+    public = {asked.id: json.dumps(asked.public()) for asked in QUESTIONS}
+    assert not any('"answer"' in each or '"right"' in each for each in public.values())
+    assert [asked.id for asked in NUMBERS if str(asked.right)[:5] in public[asked.id]] == []
     widget.submit("Q1", "A")
     after = sent(widget)
     assert question("Q1").arguable in after and question("Q2").arguable not in after
@@ -493,18 +465,15 @@ def test_the_browser_knows_no_answer_before_it_is_given():
 
 def test_the_first_answer_that_can_be_read_counts():
     widget = quiz(ARTICLE)
-    assert (
-        not widget.submit("Q1", "").understood
-        and "No answer yet" in widget.hints["Q1"]
-        and not widget.results
-    )
+    assert not widget.submit("Q1", "").understood and not widget.results
+    assert widget.hints == {"Q1": label("quiz_empty")}
     assert not widget.submit("Q1", "C").correct
     assert widget.submit("Q1", "B") is widget.grades["Q1"] and not widget.grades["Q1"].correct
     assert widget.hints == {} and widget.results["Q1"]["right"] == ["B"]
     assert widget.results["Q1"]["given"] == ["C"] and grade(question("N4"), "0.5 s").given == 500
     widget.submit("Q7", ["A", "B"])
     assert widget.points == "Points: 0.5. Answered: 2 of 10" and widget.score().points == 0.5
-    widget.reset()
+    widget._told(widget, {"do": "reset"}, [])
     assert (widget.grades, widget.results, widget.points) == ({}, {}, "Points: 0. Answered: 0 of 10")
 
 
@@ -517,24 +486,17 @@ def test_the_guide_comes_on_demand():
     assert widget.results["O2"]["correct"] and widget.results["O2"]["points"] == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        {},
-        None,
-        [],
-        "x",
-        {"do": "submit"},
-        {"do": "submit", "id": "Q99", "answer": "B"},
-        {"do": "guide", "id": []},
-        {"do": "submit", "id": "Q1", "answer": {"x": 1}},
-        {"do": "guide", "id": "Q1"},
-        {"do": 1},
-    ],
-)
-def test_nonsense_from_a_browser_changes_no_grade(told):
+@pytest.mark.parametrize("told", [{}, None, [], "x", {"do": 1}, {"do": "submit"}, {"do": "guide", "id": []}])
+def test_nonsense_from_a_browser_changes_nothing(told):
     widget = quiz(ARTICLE)
     widget._told(widget, told, [])
+    assert (widget.grades, widget.hints, widget.guides) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(("id", "answer"), [("Q99", "B"), ("Q1", {"x": 1})])
+def test_an_odd_answer_from_a_browser_changes_no_grade(id, answer):
+    widget = quiz(ARTICLE)
+    widget._told(widget, {"do": "submit", "id": id, "answer": answer}, [])
     assert widget.grades == {}
 
 
@@ -557,10 +519,8 @@ def test_the_stored_notebook_holds_no_answers():
         for output in cell.get("outputs", []):
             shown += [str(value) for value in output.get("data", {}).values()] + [output.get("text", "")]
     shown = "\n".join(shown)
-    for asked in QUESTIONS:
-        assert asked.text in shown
-        for secret in secrets(asked):
-            assert secret not in shown, (asked.id, secret)
+    assert all(asked.text in shown for asked in QUESTIONS)
+    assert [secret for secret in SECRETS if secret in shown] == []
 
 
 def test_the_rules_on_the_page_are_those_that_grade():
