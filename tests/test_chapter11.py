@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import gallery
 import numpy as np
 import pytest
-from attempts import accepts, rejected, rejects, untouched, waits_for
+from attempts import accepts, rejected, rejects, untouched
 from waiting import limit
 
 from course_lib import RankError, launch, simulate
@@ -137,9 +137,6 @@ def test_ranks_that_fail_end_the_check(check, attempt, hint, monkeypatch):
 @pytest.mark.parametrize("check", REAL)
 def test_what_is_no_function_never_reaches_the_ranks(check):
     rejected(check(7), "a function is asked for; this is int")
-
-
-test_an_untouched_stub_is_not_a_failure = waits_for(*SIMULATED)
 
 
 def test_an_untouched_stub_in_processes_is_not_a_failure():

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
-from attempts import accepts, rejects, untouched
+from attempts import accepts, rejects
 
 from course_lib import launch, simulate
 from course_lib.collectives import parameter_server_all_reduce, ring_all_reduce
@@ -262,19 +262,6 @@ def test_local_sgd_ends_where_theory_says(every, end):
 CHECKS = [check_sync_step, check_same_start, check_agrees, check_local_sgd]
 
 
-@pytest.mark.parametrize("stub", [untouched, lambda *_: None, lambda *_: ...])
-@pytest.mark.parametrize("check", CHECKS)
-def test_an_untouched_stub_is_not_a_failure(check, stub):
-    report = check(stub)
-    assert report.passed is None
-    assert "Not attempted yet" in repr(report)
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_a_forgotten_return_is_asked_about(check):
-    assert "is a return missing?" in repr(check(lambda comm, theta, *_: comm.barrier()))
-
-
 def in_place(comm, theta, gradient, lr):
     theta -= lr * comm.all_reduce(gradient, op="mean")
     return theta
@@ -344,7 +331,6 @@ test_sync_step_rejects = rejects(
         "one step gives|shape",
     ),
     (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="average"), "op must be"),
-    (lambda comm, theta, g, lr: 1 / 0, "ZeroDivisionError"),
 )
 
 

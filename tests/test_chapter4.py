@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from attempts import accepts, in_place, rejected, rejects, server_mean, untouched
+from attempts import accepts, in_place, rejects, server_mean
 
 from course_lib import Link, RankError, launch, simulate
 from course_lib.collectives import (
@@ -32,17 +32,6 @@ CHECKS = [check_chain_mean, check_scaled_loss, check_reduce_layers]
 
 
 # --- exercises
-
-
-@pytest.mark.parametrize("stub", [untouched, lambda *_: None, lambda *_: ...])
-@pytest.mark.parametrize("check", CHECKS)
-def test_an_untouched_stub_is_not_a_failure(check, stub):
-    assert check(stub).passed is None
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_an_error_in_the_attempt_is_shown(check):
-    rejected(check(lambda *_: 1 / 0), "ZeroDivisionError")
 
 
 def chain(comm, array, divide=True, back=True):

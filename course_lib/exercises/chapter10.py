@@ -131,7 +131,7 @@ def _batches(epoch_batches):
         def epochs(_, given=(samples, ranks, batch)):
             made = [epoch_batches(np.random.default_rng(seed), *given) for seed in (0, 0, *range(1, 30))]
             made = [list(epoch) if hasattr(epoch, "__next__") else epoch for epoch in made]
-            return None if made[0] is None else made
+            return None if made[0] is None or made[0] is Ellipsis else made
 
         first, again, *others = (_as_steps(case, epoch) for epoch in run_attempt(case, epochs, 1).values[0])
         for epoch in (first, *others):
