@@ -4,13 +4,19 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 
 import psutil
+from waiting import limit, until
 
 # torchrun takes the machine's name for its address, and waits for ever where nobody knows it, as may be
 # without a network: https://github.com/pytorch/pytorch/issues/150532
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=localhost"]
+
+# What a process says whose store of PyTorch cannot listen.
+IN_USE = (
+    "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network "
+    "address. port: {port}, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use"
+)
 
 
 def environment_of_another_pytest():
@@ -37,24 +43,9 @@ def descendants(process=None):
     return found
 
 
-def nothing_left(process=None, within=2.0):
-    """True if all ranks are gone `within` seconds (an exit takes a moment to show)."""
-    return until(lambda: not descendants(process), within)
-
-
-def patience(seconds):
-    """A limit for a busy machine, where two processes want each core; longer in proportion where more do."""
-    return seconds * max(1.0, os.getloadavg()[0] / os.cpu_count() / 2)
-
-
-def until(condition, seconds):
-    """True once condition() is, False if it is not within `seconds` (of `patience`)."""
-    end = time.monotonic() + patience(seconds)
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
+def nothing_left(process=None, starts=10):
+    """True once all ranks are gone, within `starts` (an exit takes a moment to show)."""
+    return until(lambda: not descendants(process), starts)
 
 
 def write_script(folder, text, name="script.py"):
@@ -73,6 +64,6 @@ def start_script(path, **options):
 def run_script(path, **options):
     """Run a script to its end and return its output."""
     process = start_script(path, **options)
-    printed, _ = process.communicate(timeout=100)
+    printed, _ = process.communicate(timeout=limit(400))
     assert process.returncode == 0, printed
     return printed

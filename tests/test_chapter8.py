@@ -19,7 +19,6 @@ from course_lib.pictures.holdings import WAYS, filled, holding, share_of_model, 
 from course_lib.pictures.precision import small_updates
 from course_lib.pictures.profiles import step_profiles, sub_rows
 from course_lib.training import DigitsConfig, digits_worker
-from course_lib.training.agents import run_agents
 from course_lib.training.loading import PHASES, REDUCE, Phase, Profile, loading_worker, profile_of_events
 
 
@@ -487,50 +486,6 @@ def test_the_stacks_tell_where_each_rank_hangs():
         launch(only_rank_0_logs, 2, timeout=4)
     lines = [line for line in str(caught.value).splitlines() if "only_rank_0" in line]
     assert len(lines) == 2 and lines[0] != lines[1]
-
-
-def test_agents_report_what_went_wrong(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no script"):
-        run_agents(tmp_path / "none.py")
-    with pytest.raises(ValueError, match="nodes must be a whole number"):
-        run_agents(__file__, nodes=0)
-    broken = tmp_path / "broken.py"
-    broken.write_text("raise SystemExit('no data here')")
-    with pytest.raises(RuntimeError, match="no data here"):
-        run_agents(broken, nodes=1, ranks=1)
-
-
-def test_a_failing_agent_ends_the_job_at_once(tmp_path):
-    second = tmp_path / "second.py"  # agent 0 would wait for the others, and has nothing to say
-    second.write_text("import os, time\nassert os.environ['RANK'] == '0', 'no data here'\ntime.sleep(600)")
-    with pytest.raises(RuntimeError, match="no data here"):
-        run_agents(second, ranks=1, timeout=50)
-
-
-def test_agents_may_print_more_than_a_pipe_holds_and_leave_nothing(tmp_path, monkeypatch):
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    chatty = tmp_path / "chatty.py"  # the second must have printed before the first ends
-    chatty.write_text(
-        "import os, pathlib, time\n"
-        f"done = pathlib.Path({str(tmp_path / 'done')!r})\n"
-        "if os.environ['RANK'] == '1':\n"
-        "    print('x' * 2**20, flush=True)\n"
-        "    done.touch()\n"
-        "while not done.exists():\n"
-        "    time.sleep(0.05)\n"
-    )
-    texts = run_agents(chatty, ranks=1, timeout=50)
-    assert len(texts[1]) > 2**20 > len(texts[0])
-    assert not list(temporary.iterdir())
-
-
-def test_agents_end_when_their_time_is_up(tmp_path):
-    asleep = tmp_path / "asleep.py"
-    asleep.write_text("import time; time.sleep(600)")
-    with pytest.raises(TimeoutError, match="did not end within 3 s"):
-        run_agents(asleep, nodes=1, ranks=1, timeout=3)
 
 
 def test_the_kernel_does_not_import_torch():

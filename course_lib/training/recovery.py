@@ -12,6 +12,7 @@ from course_lib.arguments import real_number, whole_number
 from course_lib.processes import server
 from course_lib.training.elastic import start_agent
 from course_lib.training.job_log import read_log
+from course_lib.training.ports import ATTEMPTS, port_taken
 
 GRACE = 2  # seconds that torchrun has to end its ranks
 SHOWN = 3000  # characters of what a failed job printed
@@ -75,7 +76,8 @@ def run_job(script, *, ranks=2, kill=None, timeout=120):
 
     The script takes --folder and --kill RANK STEP, and logs as notebooks/fault_tolerance/train.py does.
     timeout: seconds. Raises RuntimeError for a job that fails, TimeoutError for one that takes too long; no
-    process outlives the call.
+    process outlives the call. A job whose ranks find that somebody else has taken their port is done again,
+    for torchrun's restart would count as an accident.
     """
     (job,) = _run(script, ranks, [kill], timeout)
     return job
@@ -122,7 +124,14 @@ class _Job:
 
     def __init__(self, script, ranks, folder, options):
         folder.mkdir()
-        self._folder, self._output = folder, folder / "output.txt"
+        self._place, self._arguments = folder, (script, ranks, options)
+        self._start()
+
+    def _start(self):
+        """In a folder of its own."""
+        script, ranks, options = self._arguments
+        folder = self._folder = Path(tempfile.mkdtemp(dir=self._place))
+        self._output = folder / "output.txt"
         # torchrun 2.13 keeps one store over restarts, in which a rank that is quicker than another may find
         # the address of its dead predecessor (pytorch issue 135712): let the ranks make a store of their own.
         settings = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "OMP_NUM_THREADS": "1"}
@@ -139,9 +148,22 @@ class _Job:
 
     def result(self, end):
         """The JobRun, once the job has ended; `end`: when it must have, on the monotonic clock."""
-        code = self._process.wait(max(0, end - time.monotonic()))
-        if code is None:
-            raise TimeoutError(f"the job did not end in time; it printed\n{self._printed()}")
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                ended = self._process
+                self._start()
+                ended.close()
+            code = self._process.wait(max(0, end - time.monotonic()))
+            if code is None:
+                raise TimeoutError(f"the job did not end in time; it printed\n{self._printed()}")
+            port = port_taken(self._output.read_text(encoding="utf-8", errors="replace"))
+            if port is None:
+                break
+        else:
+            raise RuntimeError(
+                f"the job has found its port taken {ATTEMPTS} times, the last time {port}; it printed\n"
+                + self._printed()
+            )
         if code:
             raise RuntimeError(f"the job failed (exit code {code}); it printed\n{self._printed()}")
         events = read_log(self._folder)
