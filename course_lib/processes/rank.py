@@ -37,8 +37,11 @@ def run(rank, folder, connection):
     watch = threading.Thread(target=_leave_with_launcher, args=(connection,), daemon=True)
     watch.start()
     files = RankFiles(folder, rank)
-    redirect_output(files.output)
-    stacks = open(files.stacks, "w")
+    try:
+        redirect_output(files.output)
+        stacks = open(files.stacks, "w")
+    except FileNotFoundError:
+        os._exit(1)  # the launcher has given up, and taken the folder with it
     if hasattr(faulthandler, "register"):
         faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
     try:
@@ -91,7 +94,9 @@ def become_leader():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+    heeds = signal.signal(signal.SIGINT, signal.SIG_IGN)  # forgets one that was meant for the kernel
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, heeds)
     server: Any = forkserver._forkserver  # what is used of it is private
     if server._forkserver_alive_fd is not None:
         os.close(server._forkserver_alive_fd)
