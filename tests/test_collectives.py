@@ -141,3 +141,8 @@ def test_nobody_passes_a_barrier_before_all_are_there(ranks):
 
     run = simulate(worker, ranks, link=Link(0.0, 1.0))
     assert run.trace.finish == [float(ranks)] * ranks and sorted(passed) == list(range(ranks))
+
+
+@pytest.mark.parametrize(("ranks", "rounds"), [(1, 0), (2, 1), (8, 3), (9, 4)])
+def test_a_barrier_takes_a_round_for_each_doubling(ranks, rounds):
+    assert simulate(lambda comm: comm.barrier(), ranks, link=SLOW).seconds == rounds
