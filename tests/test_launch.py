@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from processes_helper import TORCHRUN, descendants, nothing_left, run_script, write_script
+from waiting import limit
 
 import course_lib
 from course_lib import RankError, launch, simulate
@@ -68,7 +69,7 @@ def test_values_come_back_in_rank_order(ranks):
     run = launch(lambda comm: (comm.rank, comm.size), ranks)
     assert run.values == [(rank, ranks) for rank in range(ranks)]
     assert run.world == "real"
-    assert 0 <= run.seconds < 10
+    assert 0 <= run.seconds < limit(50)
     assert nothing_left()
 
 
@@ -160,7 +161,7 @@ def test_an_all_reduce_that_is_not_waited_for_returns_at_once():
 @pytest.mark.fast
 def test_an_all_reduce_that_nobody_waits_for_still_counts():
     def worker(comm, differs=0):
-        time.sleep(0.3 * comm.rank)
+        time.sleep(0.3 * comm.rank)  # most likely the other has returned by then
         comm.all_reduce(np.ones(3 + differs * comm.rank), wait=False)
 
     run = launch(worker, 2)
@@ -377,7 +378,7 @@ def test_spans_and_messages_share_one_clock():
     def worker(comm):
         comm.compute(0.05)
         if comm.rank == 0:
-            comm.compute(1.0)
+            comm.compute(0.5)
             comm.send(np.ones(10), to=1)
         else:
             comm.recv(source=0)
@@ -389,9 +390,9 @@ def test_spans_and_messages_share_one_clock():
         assert 0 <= span.start <= span.stop <= run.seconds
     (message,) = run.messages
     (wait,) = [span for span in run.spans if span.kind == "wait" and span.label == "from 0"]
-    assert 1.0 < message.start <= message.stop <= run.seconds
+    assert 0.5 < message.start <= message.stop <= run.seconds
     assert wait.stop == pytest.approx(message.start)
-    assert run.seconds >= 1.05
+    assert run.seconds >= 0.55
 
 
 @pytest.mark.fast
@@ -428,32 +429,25 @@ def test_output_is_kept_apart_and_shown_in_rank_order(capfd):  # C04
 
 
 @pytest.mark.fast
-def test_live_output_streams_while_the_ranks_run(tmp_path):
-    script = write_script(
-        tmp_path,
-        """
-        import sys, time
-        from course_lib import launch
+def test_live_output_streams_while_the_ranks_run(monkeypatch, tmp_path):
+    seen = tmp_path / "seen"
 
-        def worker(comm):
-            print("begin")
-            time.sleep(1.5)
-            print("end, no newline", end="")
+    class Screen(io.StringIO):
+        def write(self, text):
+            if "begin" in text:
+                seen.touch()
+            return super().write(text)
 
-        class Clock:
-            def write(self, text):
-                sys.__stdout__.write(f"{time.monotonic():.2f} {text}" if text.strip() else text)
-            def flush(self): sys.__stdout__.flush()
-            def isatty(self): return False
+    def worker(comm):
+        print("begin")
+        while not seen.exists():
+            time.sleep(0.01)
+        print("end, no newline", end="")
 
-        sys.stdout = Clock()
-        launch(worker, 1, live=True)
-        """,
-    )
-    begin, end = [line.split(" ", 1) for line in run_script(script).splitlines()]
-    assert begin[1] == "[rank 0] begin"
-    assert end[1] == "[rank 0] end, no newline"
-    assert float(end[0]) - float(begin[0]) > 1.0
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    launch(worker, 1, live=True)
+    assert screen.getvalue() == "[rank 0] begin\n[rank 0] end, no newline\n"
 
 
 @pytest.mark.fast
@@ -733,10 +727,11 @@ def test_lock_free_counters_lose_updates_at_most():  # C24
     assert 0 < one <= 2000
 
 
-def test_an_unguarded_script_is_not_run_again_by_its_ranks(tmp_path):
+def test_an_unguarded_script_is_not_run_again_by_its_ranks_nor_loads_torch(tmp_path):
     script = write_script(
         tmp_path,
         """
+        import sys
         from dataclasses import dataclass
         import numpy as np
         from course_lib import launch
@@ -758,10 +753,11 @@ def test_an_unguarded_script_is_not_run_again_by_its_ranks(tmp_path):
 
         for _ in range(2):
             print(launch(worker, 2).values)
+        print("torch" in sys.modules)
         """,
     )
     values = "[Pair(rank=0, total=3.0), Pair(rank=1, total=3.0)]"
-    assert run_script(script).splitlines() == ["once", values, values]
+    assert run_script(script).splitlines() == ["once", values, values, "False"]
 
 
 def test_ranks_run_the_library_as_it_is_now(tmp_path):
@@ -804,44 +800,6 @@ def test_where_ranks_cannot_be_forked_they_are_spawned(tmp_path):
         """,
     )
     assert run_script(script).splitlines() == ["once", "[2.0, 2.0]"]
-
-
-def test_the_kernel_never_imports_torch(tmp_path):
-    script = write_script(
-        tmp_path,
-        """
-        import sys
-        from course_lib import launch
-        launch(lambda comm: None, 1)
-        print("torch" in sys.modules)
-        """,
-    )
-    assert run_script(script).strip() == "False"
-
-
-def test_functions_and_classes_of_notebook_cells(tmp_path):  # C01, C02
-    import nbclient
-    import nbformat
-
-    cells = [
-        "import numpy as np\nfrom course_lib import launch",
-        "class Point:\n    def __init__(self, x):\n        self.x = x",
-        "def worker(comm):\n    return Point(comm.all_reduce(np.array(comm.rank + 1.0)))",
-        "for _ in range(2):\n    print([float(point.x) for point in launch(worker, 2).values])",
-        "def worker(comm):\n    print('rank', comm.rank)",
-        "launch(worker, 2);",
-        "def fail(comm):\n    wrong = 1 / comm.rank",
-        "try:\n    launch(fail, 2)\nexcept RuntimeError as error:\n    print(error)",
-    ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    client = nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
-    client.execute()
-    text = ["".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells]
-    assert text[3] == "[3.0, 3.0]\n[3.0, 3.0]\n"
-    assert text[5] == "rank 0\nrank 1\n"
-    assert "rank 0 raised ZeroDivisionError" in text[7]
-    assert "wrong = 1 / comm.rank" in text[7]
-    assert "Cell In[7]" in text[7]
 
 
 @pytest.mark.fast
@@ -921,6 +879,6 @@ def test_a_launch_joins_the_torchrun_job_that_it_is_in(tmp_path):
         """,
     )
     command = [*TORCHRUN, "--nproc-per-node=2", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit(400))
     line = "[(0, 2.0, 2.0), (1, 2.0, 2.0)] 4 True ranks=3, but this torchrun job has 2"
     assert done.stdout.splitlines() == [line] * 2, done.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from processes_helper import run_script, write_script
+from waiting import limit
 
 ROOT = Path(__file__).resolve().parents[1]
 # matplotlib speaks of its fonts after five seconds: here at once, for a machine that is slow.
@@ -42,6 +43,6 @@ def test_a_lesson_says_nothing_of_it(tmp_path, home):  # C26
 def test_jupyterlab_says_what_it_needs():  # C26
     command = ["make", "-o", "install", "lab", f"BIN={Path(sys.executable).parent}"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
-    options = {"cwd": ROOT, "env": {**environment, "HOME": "/proc/self"}, "timeout": 60}
+    options = {"cwd": ROOT, "env": {**environment, "HOME": "/proc/self"}, "timeout": limit(300)}
     done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode and "HOME=" in done.stdout and "Traceback" not in done.stdout + done.stderr
