@@ -130,8 +130,9 @@ def test_fit_finds_the_link_again():
 
 def test_fit_is_never_negative():
     sizes = np.array([1e6, 1e7])
-    assert laws.fit_link(sizes, np.array([1e-3, 2e-2]), 2)[0] == 0
-    assert laws.fit_link(sizes, np.array([1e-2, 1e-3]), 2)[1] == math.inf
+    # The best x of c x = t with one unknown alone, in relative error: sum(c / t) / sum(c^2 / t^2).
+    assert laws.fit_link(sizes, np.array([1e-3, 2e-2]), 2) == (0, pytest.approx(1.25e18 / 1.5e9))
+    assert laws.fit_link(sizes, np.array([1e-2, 1e-3]), 2) == (pytest.approx(2200 / 4.04e6), math.inf)
 
 
 @pytest.mark.parametrize("tau", [0, 1, 5])
