@@ -54,12 +54,6 @@ def rounds_but_compares_with_zero(p, target):
     return None if rest <= 0 else math.ceil(round(p / rest, 6))
 
 
-def searched_without_tolerance(p, target):
-    if p < 1 and target >= 1 / (1 - p):
-        return None
-    return endless(p, target)
-
-
 def searched_up_to_a_million(p, target):
     for n in range(1, 10**6):
         if 1 / ((1 - p) + p / n) >= target:
@@ -76,17 +70,6 @@ def as_a_float(p, target):
 
 
 test_workers_for_accepts = accepts(check_workers_for, by_formula, by_search, as_a_float)
-
-
-def endless(p, target):
-    n = 1
-    while 1 / ((1 - p) + p / n) < target:
-        n += 1
-    return n
-
-
-def forgets_to_return(p, target):
-    value = by_formula(p, target)  # noqa: F841
 
 
 @pytest.mark.parametrize("p", [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99])
@@ -111,16 +94,11 @@ test_workers_for_rejects = rejects(
         rounds_but_compares_with_zero,
         "below 5: return None; numbers are rounded: compare with a tolerance",
     ),
-    (searched_without_tolerance, "p = 0.9, target 10|p = 0.8, target 5"),
-    (searched_without_tolerance, "does not end; the speed-up stays below"),
     (searched_up_to_a_thousand, "p = 1, target 5000: it returned None, but this target can be reached"),
-    (searched_up_to_a_million, "1,000,000 lines, and the search does not end"),
+    (searched_up_to_a_million, "1,000,000 lines, and the search does not end; the speed-up stays below"),
     (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
-    (lambda p, target: laws.amdahl_speedup(p, 15), "workers are whole|only"),
     (lambda p, target: "15", "not a number"),
     (lambda p, target: math.inf, "infinity"),
-    (endless, "the search does not end"),
-    (forgets_to_return, "is a return missing?"),
 )
 
 
@@ -226,11 +204,6 @@ def even(rank, size, samples):
     return rank * samples // size, (rank + 1) * samples // size
 
 
-def rest_to_the_last(rank, size, samples):
-    part = samples // size
-    return rank * part, samples if rank == size - 1 else (rank + 1) * part
-
-
 def rest_forgotten(rank, size, samples):
     return rank * (samples // size), (rank + 1) * (samples // size)
 
@@ -267,7 +240,6 @@ test_strong_step_rejects = rejects(
         "2 workers, 12 samples, |sample 0 was counted 2 times",
     ),
     (step(lambda rank, size, samples: (0, 0) if rank else (0, samples)), "nobody has more than 6"),
-    (step(rest_to_the_last), "cut evenly, nobody has more than"),
     (step(rest_forgotten), "was counted by nobody"),
     (step(rounded_up), "whole numbers with 0 <= low <= high"),
     (step(even, busy=0), "computed for 0 s"),
@@ -283,7 +255,6 @@ test_strong_step_rejects = rejects(
     (sends_before_it_computes, "before it had computed"),
     (step(even, lambda *_: 1.0), "returned shape ()"),
     (returns_nothing, "is a return missing?"),
-    (lambda comm, samples, seconds, gradient_sum: gradient_sum(0, samples / 2), "whole numbers"),
 )
 
 

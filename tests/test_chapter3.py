@@ -296,12 +296,6 @@ def all_to_all(comm, theta, gradient, lr):
     return theta - lr * np.mean([received[rank] for rank in range(comm.size)], axis=0)
 
 
-def sends_too_much(comm, theta, gradient, lr):
-    if comm.size > 1:
-        comm.send(gradient, (comm.rank + 1) % comm.size)
-    return theta - lr * comm.all_reduce(gradient, op="mean")
-
-
 test_sync_step_rejects = rejects(
     check_sync_step,
     (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g), "K times too long"),
@@ -311,17 +305,12 @@ test_sync_step_rejects = rejects(
     (lambda comm, theta, g, lr: comm.all_reduce(g, op="mean"), "return theta after the step"),
     (lambda comm, theta, g, lr: comm.all_reduce(theta - lr * g, op="mean"), "parameters were averaged"),
     (
-        lambda comm, theta, g, lr: comm.all_reduce(theta, op="mean") - lr * comm.all_reduce(g, op="mean"),
-        "parameters were averaged",
-    ),
-    (
         lambda comm, theta, g, lr: theta - lr * (comm.all_reduce(g) / comm.all_reduce(np.array(1.0))),
         "one all-reduce is enough",
     ),
     (in_place_then_forgotten, "changed in place"),
     (mean_into_gradient, "gradient was changed"),
     (all_to_all, "bytes were sent in all"),
-    (sends_too_much, "bytes were sent in all"),
     (
         lambda comm, theta, g, lr: (theta - lr * comm.all_reduce(g, op="mean")).tolist(),
         "list, not an array",
@@ -359,20 +348,11 @@ def sum_with_zeros(comm, theta):
     return comm.all_reduce(theta if comm.rank == 0 else np.zeros_like(theta))
 
 
-def everybody_sends(comm, theta):
-    for rank in range(comm.size):
-        if rank != comm.rank:
-            comm.send(theta, rank)
-    return comm.recv(0) if comm.rank else theta
-
-
 test_same_start_rejects = rejects(
     check_same_start,
     (lambda comm, theta: comm.all_reduce(theta, op="mean"), "rank 0's is wanted"),
     (lambda comm, theta: theta, "its own start"),
-    (lambda comm, theta: comm.broadcast(theta, source=comm.size - 1), "rank 1's start|its own start"),
     (sum_with_zeros, "one copy to each other rank"),
-    (everybody_sends, "one copy to each other rank"),
     (lambda comm, theta: np.zeros_like(theta), "own start was changed"),
     (lambda comm, theta: theta if comm.rank == 0 else theta + 1, "rank 0 started from"),
     (lambda comm, theta: comm.broadcast(theta, source=0).tolist(), "list, not an array"),
@@ -412,7 +392,6 @@ test_agrees_rejects = rejects(
     (lambda comm, theta: np.array_equal(comm.broadcast(theta, source=0), theta), "send a fingerprint"),
     (compares_sorted, "in another order"),
     (lambda comm, theta: comm.broadcast(digest(theta), source=0) == digest(theta), "not True or False"),
-    (lambda comm, theta: not agrees(comm, theta), "all equal: rank 0 says False"),
 )
 
 
@@ -438,12 +417,6 @@ def one_off(comm, theta, gradient, lr, steps, every):
     return local_sgd(comm, theta, gradient, lr, steps, every, when=lambda step: (step - 1) % every == 0)
 
 
-def one_off_and_at_the_end(comm, theta, gradient, lr, steps, every):
-    return local_sgd(
-        comm, theta, gradient, lr, steps, every, when=lambda step: (step - 1) % every == 0 or step == steps
-    )
-
-
 def gradients_averaged(comm, theta, gradient, lr, steps, every):
     for step in range(1, steps + 1):
         own = gradient(theta)
@@ -461,16 +434,10 @@ test_local_sgd_rejects = rejects(
     check_local_sgd,
     (never_at_the_end, "average once more at the end"),
     (always_at_the_end, "averagings are due"),
-    (lambda *given: local_sgd(*given, when=lambda step: True), "averagings are due"),
     (lambda *given: local_sgd(*given, when=lambda step: False), "averagings are due"),
     (one_off, "due after 3 steps; count from 1"),
-    (one_off_and_at_the_end, "due after 3 steps; count from 1"),
     (gradients_averaged, "is it the parameters that you average?"),
     (lambda comm, theta, g, lr, *rest: local_sgd(comm, theta, g, -lr, *rest), "comes out if"),
-    (
-        lambda comm, theta, g, lr, steps, every: local_sgd(comm, theta, g, lr, steps - 1, every),
-        "due|comes out",
-    ),
     (lambda *given: local_sgd(*given).tolist(), "list, not an array"),
 )
 

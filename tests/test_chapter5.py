@@ -120,27 +120,19 @@ def drops_the_rest(comm, array):
     return total
 
 
-def forgets_return(comm, array):
-    ring_of()(comm, array)
-
-
-def server(comm, array):
-    K, total = comm.size, array.copy()
-    for chunk in np.array_split(total, K):
-        if comm.rank:
-            comm.send(chunk, 0)
-            chunk[:] = comm.recv(0)
-        else:
-            chunk += sum(comm.recv(rank) for rank in range(1, K))
-            for rank in range(1, K):
-                comm.send(chunk, rank)
+def straight_to_its_place(comm, array):
+    """Chunk r goes to rank r, which adds, and sends the sum to all: as many messages as a ring, across it."""
+    total, others = array.copy(), [rank for rank in range(comm.size) if rank != comm.rank]
+    chunks = np.array_split(total, comm.size)
+    for rank in others:
+        comm.send(chunks[rank], rank)
+    for rank in others:
+        chunks[comm.rank] += comm.recv(rank)
+    for rank in others:
+        comm.send(chunks[comm.rank], rank)
+    for rank in others:
+        chunks[rank][:] = comm.recv(rank)
     return total
-
-
-def stays_within(comm, array):
-    if comm.size == 2:
-        return ring_of()(comm, array)
-    return server(comm, array)
 
 
 def nobody_receives(comm, array):
@@ -190,9 +182,7 @@ test_wrong_rings_are_rejected = rejects(
     (ring_of(forget=0), "something else than what had just arrived plus its own chunk"),
     (ring_of(rebind="add"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
     (ring_of(rebind="put"), "so adding is right. Look at how the sums get into total (chunks[c][:] ="),
-    (ring_of(rebind="add, put"), "so adding is right. Look at how the sums get into total"),
     (ring_of(gather=0), "rank 0 passed on chunk 0, of which it has only its own numbers. Start with the"),
-    (ring_of(count=1), "3 workers, array of length 84: rank 0 has"),
     (ring_of(count=1), "when chunks go to the right, the numbers count down, rank − turn"),
     (right_neighbour_taken_for_left, "rank − turn; here they go to the left"),
     (replaces_instead_of_adding, "Add each chunk that arrives to your own of the same number"),
@@ -200,18 +190,16 @@ test_wrong_rings_are_rejected = rejects(
     (lambda comm, array: by_send_and_recv(comm, array) * (comm.size > 1), "its own array is the sum"),
     (ring_of(short=1), "sent by rank 0: 1. In a ring of 2 every rank sends 2·(2−1) = 2"),
     (ring_of(extra=1), "sent by rank 0: 3"),
-    (ring_of(extra=-1), "sent by rank 0: 1"),
     (ring_of(op="mean"), "this is the mean"),
     (whole_array, "the whole array"),
     (ring_of(keep=True), "own array was changed"),
     (drops_the_rest, "do not divide by 2"),
-    (forgets_return, "is a return missing?"),
     (lambda comm, array: None, "is a return missing?"),
     (lambda comm, array: array.copy(), "no message was sent"),
     (lambda comm, array: comm.all_reduce(array), "use only comm.sendrecv"),
     (lambda comm, array: list(by_send_and_recv(comm, array)), "not an array"),
     (lambda comm, array: by_send_and_recv(comm, array)[:1], "returned shape"),
-    (stays_within, "sent by rank 0: 6"),
+    (straight_to_its_place, "in a ring it sends to its right neighbour"),
     (nobody_receives, "nobody received"),
     (lambda comm, array: comm.recv((comm.rank + 1) % comm.size), "waits in recv"),
 )
@@ -243,9 +231,7 @@ test_wrong_links_are_rejected = rejects(
     (lambda n, s, k: two_equations(n, s, k)[::-1], "wrong order"),
     (lambda n, s, k: (0.0, 2 * (k - 1) / k * n[1] / s[1]), "bandwidth is"),
     (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "2(K−1)/K = "),
-    (lambda n, s, k: (two_equations(n, s, k)[0], (n[1] - n[0]) / (s[1] - s[0])), "4 workers"),
     (lambda n, s, k: (two_equations(n, s, k)[0], 1 / two_equations(n, s, k)[1]), "is it 1/B?"),
-    (lambda n, s, k: (two_equations(n, s, k)[0], (s[1] - s[0]) / (n[1] - n[0])), "is it 1/B?"),
     (lambda n, s, k: (s[0], two_equations(n, s, k)[1]), "the latency"),
     (lambda n, s, k: (2 * (k - 1) * two_equations(n, s, k)[0], two_equations(n, s, k)[1]), "rounds"),
     (lambda n, s, k: None, "is a return missing?"),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from attempts import accepts, rejected, rejects, waits_for
 
 from course_lib import Link, launch, laws, simulate
@@ -44,16 +45,7 @@ def round_seconds(history, workers):
 
 
 def server_of(
-    stop="all",
-    answer="new",
-    sign=-1,
-    scale=1.0,
-    base="newest",
-    late=0,
-    note=True,
-    more=0,
-    gone=(),
-    back="both",
+    stop="all", answer="new", sign=-1, scale=1.0, base="newest", late=0, note=True, more=0, back="both"
 ):
     """A parameter server, right as it stands; each argument spoils it in one way."""
 
@@ -73,11 +65,10 @@ def server_of(
             if note:
                 read[worker] = version + 1
         for worker in workers:
-            if stop == "all" or (stop == "last" and worker == comm.size - 1):
+            if stop == "all" or worker == comm.size - 1:
                 comm.send(np.empty(0), worker)
-        return {"both": (theta, staleness), "theta": theta, "nothing": None, "before": (before, staleness)}[
-            back
-        ]
+        answers = {"both": (theta, staleness), "theta": theta, "nothing": None, "before": (before, staleness)}
+        return answers[back]
 
     return serve
 
@@ -198,8 +189,7 @@ test_servers_pass = accepts(check_server, server_of(), drains, stops_one_by_one)
 
 test_wrong_servers_are_rejected = rejects(
     check_server,
-    (server_of(stop="none"), "worker 1 was not told to stop, and waits for ever"),
-    (server_of(stop="last"), "worker 1 was not told to stop"),
+    (server_of(stop="last"), "worker 1 was not told to stop, and waits for ever"),
     (server_of(answer="old"), "update first, then answer"),
     (server_of(answer="everybody"), "worker 2 was sent parameters while it was busy with older ones"),
     (server_of(sign=1), "goes uphill"),
@@ -224,10 +214,7 @@ test_wrong_servers_are_rejected = rejects(
     (half_done, "raise NotImplementedError is still there"),
     (swapped, "recv_any returns two things: first the source, then the array"),
     (swapped_answer, "the server sent to an array. recv_any returns two things"),
-    (
-        lambda comm, theta, rate, updates: comm.recv_any(),
-        "worker 1 stands idle: send everybody the start",
-    ),
+    (lambda comm, *_: comm.recv_any(), "worker 1 stands idle: send everybody the start"),
     (lambda comm, theta, rate, updates: comm.send(theta, 0), "the workers are ranks 1 to 2"),
     (lambda comm, theta, rate, updates: comm.send(2 * theta, 1), "begins with theta as it was given"),
     (lambda comm, theta, rate, updates: comm.all_reduce(theta), "use comm.send and comm.recv_any"),
@@ -304,8 +291,6 @@ def by_simulation(curvatures, workers):
 
 
 def as_tensor(curvatures, workers):
-    import torch
-
     return torch.tensor(by_law(curvatures, workers))
 
 
@@ -317,7 +302,6 @@ test_wrong_rates_are_rejected = rejects(
     (lambda c, k: laws.staleness_limit(max(k - 2, 0)) / max(c), "a gradient is K − 1 = 3 updates old"),
     (lambda c, k: 2 / max(c), "gradients that are not stale"),
     (lambda c, k: laws.staleness_limit(k - 1) / min(c), "the largest curvature"),
-    (lambda c, k: laws.staleness_limit(k - 1) / np.mean(c), "the largest curvature"),
     (lambda c, k: laws.staleness_limit(k - 1) / sum(c), "Directions do not add up"),
     (lambda c, k: laws.staleness_limit(k - 1), "divide by a curvature"),
     (lambda c, k: laws.staleness_limit(k - 1) / max(c) ** 2, "divide it by the largest"),

@@ -76,11 +76,6 @@ def rounds_for_each(comm, tokens):
     return comm.size * tokens / sum(comm.all_reduce(np.array(float(tokens.sum()))) for _ in range(2)) * 2
 
 
-def weights_of_ranks(comm, tokens):
-    total = comm.all_reduce(np.array(float(tokens.sum())))
-    return np.full(len(tokens), comm.size * tokens.sum() / total / max(1, len(tokens)))
-
-
 def in_place(comm, tokens):
     result = factors(comm, tokens)
     tokens[:] = 0
@@ -104,7 +99,6 @@ test_token_factors_rejects = rejects(
     (lambda comm, tokens: factors(comm, tokens) * comm.size, "One factor of 2 too many"),
     (lambda comm, tokens: factors(comm, tokens) / np.maximum(tokens, 1), "right for a SUM"),
     (lambda comm, tokens: tokens, "turns means into sums"),
-    (weights_of_ranks, "every micro-batch counts alike"),
     (rounds_for_each, "one, for all micro-batches together"),
     (all_counts, "a single number has to travel"),
     (in_place, "work on a copy"),
@@ -165,10 +159,6 @@ def wide(rows, values):
     return distinct, sums
 
 
-def wide_and_repeated(rows, values):
-    return rows, values.astype(float)
-
-
 def by_the_table(comm, rows, values):
     table = np.zeros((10, values.shape[1]), np.float32)
     np.add.at(table, rows, values)
@@ -213,13 +203,11 @@ test_sparse_mean_rejects = rejects(
         lambda *each: sparse(*each, first=assigned),
         "adds once; np.add.at|np.add.at(table, rows, values) adds",
     ),
-    (lambda *each: sparse(*each, first=assigned, last=assigned), "np.add.at(table, rows, values) adds"),
     (
         lambda *each: sparse(*each, first=lambda *pair: pair),
         "add up rows that occur twice before you send",
     ),
     (lambda *each: sparse(*each, first=wide), "send float32"),
-    (lambda *each: sparse(*each, first=wide_and_repeated), "send float32"),
     (by_the_table, "so the whole table; use all_gather"),
     (as_tables, "each distinct row once"),
     (divided_by_holders, "number of workers that touched the row"),
