@@ -38,6 +38,7 @@ def _apart(module):
     return [module.distance(*each) for each in ends]
 
 
+@pytest.mark.slow  # what decides is compared by make test, too, in the chapter's own outputs
 @pytest.mark.parametrize("run", range(RUNS))
 def test_the_experiments_decide_as_the_text_says(run, monkeypatch, capsys):
     monkeypatch.setattr("course_lib.predict.predict", Verdict)

@@ -1,10 +1,12 @@
 """Chapter 3: replicas stay equal, what breaks them, the averaged gradient's noise; checkers and pictures."""
 
 import hashlib
+import io
 
 import numpy as np
 import pytest
 from attempts import accepts, rejects
+from matplotlib.image import imread
 
 from course_lib import launch, simulate
 from course_lib.collectives import parameter_server_all_reduce, ring_all_reduce
@@ -19,7 +21,6 @@ from course_lib.regression import gradient, make_regression, shards
 
 X, y = make_regression()
 ANSWERS = np.array([0.0, 1.0, 2.0, 5.0])
-WORLDS = pytest.mark.parametrize("world", [simulate, launch])
 
 
 def distances(paths, one=0, other=1):
@@ -29,67 +30,125 @@ def distances(paths, one=0, other=1):
 # --- replicas
 
 
-def replica(comm, steps=100, lr=0.1, start=None, early=None, decay=0.0, dtype=np.float64):
-    """w after each step, the start included; batches of 8 from the rank's own shard."""
+def replica(comm, steps=100, start=False, early=None, decay=0.0, dtype=np.float64):
+    """w after each step, the start included; batches of 8 from the rank's own shard.
+
+    start: whether each rank has its own; early: the rank that updates before the averaging.
+    """
     mine = np.arange(len(y))[shards(len(y), comm.size)[comm.rank]]
     rng = np.random.default_rng([0, comm.rank])
-    w = np.zeros(4) if start is None else np.random.default_rng(start[comm.rank]).normal(size=4)
-    w = w.astype(dtype)
-    path = [w]
+    w = np.random.default_rng(comm.rank).normal(size=4) if start else np.zeros(4)
+    path = [w := w.astype(dtype)]
     for _ in range(steps):
         pick = rng.choice(mine, size=8, replace=False)
         own = gradient(w, X[pick].astype(dtype), y[pick].astype(dtype))
         mean = comm.all_reduce(own, op="mean")
-        w = w - dtype(lr) * ((own if comm.rank == early else mean) + dtype(decay) * w)
+        w = w - dtype(0.1) * ((own if comm.rank == early else mean) + dtype(decay) * w)
         path.append(w)
     return path
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_hashes_are_equal_after_each_of_100_real_steps(ranks, dtype):
-    paths = launch(lambda comm: replica(comm, dtype=dtype), ranks).values
+def loner(comm):
+    """Where theta ends if rank 3 skips the mean."""
+    theta = 0.0
+    for _ in range(60):
+        own = theta - ANSWERS[comm.rank]
+        mean = comm.all_reduce(own, op="mean")
+        theta = theta - 0.5 * (own if comm.rank == 3 else mean)
+    return float(theta)
+
+
+def shared_batch(comm):
+    """w after each step of 32 samples, dealt to the ranks."""
+    rng, w, path = np.random.default_rng(0), np.zeros(4), []
+    for _ in range(100):
+        pick = np.split(rng.choice(len(y), size=32, replace=False), comm.size)[comm.rank]
+        w = w - 0.1 * comm.all_reduce(gradient(w, X[pick], y[pick]), op="mean")
+        path.append(w)
+    return path
+
+
+def with_momentum(comm):
+    """w after each step; rank 1 loses its momentum before step 5."""
+    mine = shards(len(y), comm.size)[comm.rank]
+    w, v, path = np.zeros(4), np.zeros(4), []
+    for step in range(150):
+        v = 0.9 * v * (step != 5 or comm.rank != 1)
+        v = v + comm.all_reduce(gradient(w, X[mine], y[mine]), op="mean")
+        w = w - 0.02 * v
+        path.append(w)
+    return path
+
+
+def compass(comm, one_seed=False):
+    """The averaged gradients of 4,000 batches."""
+    per_sample = -X * y[:, None]
+    picks = np.random.default_rng([1, 0 if one_seed else comm.rank]).integers(len(y), size=(4000, 8))
+    return comm.all_reduce(per_sample[picks].mean(axis=1), op="mean")
+
+
+def everything(comm):
+    return {
+        **{kind: replica(comm, dtype=getattr(np, kind)) for kind in ("float32", "float64")},
+        "seeds": replica(comm, 30, start=True),
+        "decay": replica(comm, 30, start=True, decay=0.2),
+        "early": replica(comm, 30, early=1),
+        **{each.__name__: each(comm) for each in (loner, shared_batch, with_momentum, compass)},
+    }
+
+
+@pytest.fixture(scope="module", params=[simulate, launch], ids=["simulated", "real"])
+def found(request):
+    """{name: what each of four ranks found}; a launch is dear, so all share it."""
+    values = request.param(everything, 4).values
+    return {name: [value[name] for value in values] for name in values[0]}
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_hashes_are_equal_after_each_of_100_steps(found, kind):
+    paths = found[kind]
     hashes = [[hashlib.sha256(w.tobytes()).hexdigest() for w in path] for path in paths]
     assert [len(set(step)) for step in zip(*hashes, strict=True)] == [1] * 101
     assert len(set(hashes[0])) == 101, "training moved in every step"
-    assert paths[0][0].dtype == dtype
+    assert paths[0][-1].dtype == kind
 
 
-@WORLDS
-def test_another_seed_keeps_its_gap_for_ever(world):
-    gap = distances(world(lambda comm: replica(comm, start=(0, 1)), 2).values)
+def test_another_seed_keeps_its_gap_for_ever(found):
+    gap = distances(found["seeds"])
     assert gap[0] > 1
     assert np.ptp(gap) < 1e-12
 
 
-@WORLDS
-def test_weight_decay_shrinks_the_gap_at_a_known_rate(world):
-    gap = distances(world(lambda comm: replica(comm, start=(0, 1), decay=0.2), 2).values)
-    np.testing.assert_allclose(gap / gap[0], 0.98 ** np.arange(101), rtol=1e-10)
+def test_weight_decay_shrinks_the_gap_at_a_known_rate(found):
+    gap = distances(found["decay"])
+    np.testing.assert_allclose(gap / gap[0], 0.98 ** np.arange(31), rtol=1e-10)
 
 
-@WORLDS
-def test_a_rank_that_updates_before_averaging_drifts(world):
-    paths = world(lambda comm: replica(comm, early=1), 4).values
-    gap = distances(paths, 0, 1)
+def test_a_rank_that_updates_before_averaging_drifts(found):
+    gap = distances(found["early"], 0, 1)
     assert gap[0] == 0
     assert (gap[1:] > 1e-3).all()
-    assert distances(paths, 0, 2).max() == 0, "the other three stay together"
+    assert distances(found["early"], 0, 2).max() == 0, "the other three stay together"
 
 
-@WORLDS
-def test_one_who_skips_the_mean_takes_its_data_along(world):
+def test_one_who_skips_the_mean_takes_its_data_along(found):
     """The loner ends at its own answer, 5; the others at 1, the mean of theirs, not at 2."""
+    np.testing.assert_allclose(found["loner"], [1, 1, 1, 5], atol=1e-8)
 
-    def worker(comm):
-        theta = 0.0
-        for _ in range(300):
-            own = theta - ANSWERS[comm.rank]
-            mean = comm.all_reduce(own, op="mean")
-            theta = theta - 0.1 * (own if comm.rank == 3 else mean)
-        return float(theta)
 
-    np.testing.assert_allclose(world(worker, 4).values, [1, 1, 1, 5], atol=1e-8)
+def test_c13_four_times_eight_samples_are_32(found):
+    """C13: 4 × 8 samples at η = 0.1 against 1 × 32 at 0.1, float64: equal to 1e-12 after every step."""
+    (alone,) = simulate(shared_batch, 1).values
+    np.testing.assert_allclose(found["shared_batch"], [alone] * 4, rtol=0, atol=1e-12)
+
+
+def test_lost_momentum_leaves_a_gap_of_nine_steps(found):
+    """The gap is mu (1 - mu^(n+1)) / (1 - mu) times the last step's length before the loss."""
+    path = found["with_momentum"]
+    gap, last_step = distances(path), np.linalg.norm(path[0][4] - path[0][3])
+    assert gap[:5].max() == 0
+    np.testing.assert_allclose(gap[5:], 9 * last_step * (1 - 0.9 ** np.arange(1, 146)), rtol=1e-9)
+    assert gap[-1] == pytest.approx(9 * last_step)
 
 
 def test_a_penalty_in_the_loss_closes_no_gap():
@@ -102,23 +161,6 @@ def test_a_penalty_in_the_loss_closes_no_gap():
         return float(theta)
 
     assert np.ptp(simulate(worker, 4).values) == pytest.approx(3, rel=1e-12)
-
-
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_c13_two_times_eight_samples_are_sixteen(ranks):
-    """C13: 2 × 8 samples at η = 0.1 against 1 × 16 at 0.1, float64: equal to 1e-12 after every step."""
-
-    def worker(comm):
-        rng, w, path = np.random.default_rng(0), np.zeros(4), []
-        for _ in range(100):
-            pick = np.split(rng.choice(len(y), size=16, replace=False), comm.size)[comm.rank]
-            w = w - 0.1 * comm.all_reduce(gradient(w, X[pick], y[pick]), op="mean")
-            path.append(w)
-        return path
-
-    one = simulate(worker, 1).values[0]
-    for rank in launch(worker, ranks).values:
-        np.testing.assert_allclose(rank, one, rtol=0, atol=1e-12)
 
 
 def test_c16_averaging_by_hand_never_closes_the_gap_and_ddp_broadcasts_first():
@@ -152,27 +194,6 @@ def test_c16_averaging_by_hand_never_closes_the_gap_and_ddp_broadcasts_first():
 
 
 # --- what else is part of a replica
-
-
-@WORLDS
-def test_lost_momentum_leaves_a_gap_of_nine_steps(world):
-    """The gap is mu (1 - mu^(n+1)) / (1 - mu) times the last step's length before the loss."""
-
-    def worker(comm):
-        mine = shards(len(y), comm.size)[comm.rank]
-        w, v, path = np.zeros(4), np.zeros(4), []
-        for step in range(220):
-            v = 0.9 * v * (step != 20 or comm.rank != 1)
-            v = v + comm.all_reduce(gradient(w, X[mine], y[mine]), op="mean")
-            w = w - 0.02 * v
-            path.append(w)
-        return path
-
-    zero, one = world(worker, 2).values
-    gap, last_step = distances((zero, one)), np.linalg.norm(zero[19] - zero[18])
-    assert gap[:20].max() == 0
-    np.testing.assert_allclose(gap[20:], 9 * last_step * (1 - 0.9 ** np.arange(1, 201)), rtol=1e-9)
-    assert gap[-1] == pytest.approx(9 * last_step)
 
 
 def test_buffers_and_masks_differ_while_parameters_and_momentum_agree():
@@ -212,26 +233,22 @@ def test_buffers_and_masks_differ_while_parameters_and_momentum_agree():
 # --- the noise of an averaged gradient
 
 
-def compass(comm, one_seed=False):
-    per_sample = -X * y[:, None]
-    picks = np.random.default_rng([1, 0 if one_seed else comm.rank]).integers(len(y), size=(4000, 8))
-    return comm.all_reduce(per_sample[picks].mean(axis=1), op="mean")
+def variance(gradients):
+    return np.square(gradients - (-X * y[:, None]).mean(axis=0)).sum(axis=1).mean()
 
 
-def variance(run):
-    return np.square(run.values[0] - (-X * y[:, None]).mean(axis=0)).sum(axis=1).mean()
+ALONE = (-X * y[:, None]).var(axis=0).sum() / 8
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4, 8, 16, 32])
+@pytest.mark.parametrize("ranks", [1, 2, 32])
 def test_variance_of_the_averaged_gradient_is_one_over_k(ranks):
-    alone = (-X * y[:, None]).var(axis=0).sum() / 8
-    assert variance(simulate(compass, ranks)) == pytest.approx(alone / ranks, rel=0.06)
+    assert variance(simulate(compass, ranks).values[0]) == pytest.approx(ALONE / ranks, rel=0.06)
     same = simulate(lambda comm: compass(comm, one_seed=True), ranks)
-    assert variance(same) == pytest.approx(alone, rel=0.06)
+    assert variance(same.values[0]) == pytest.approx(ALONE, rel=0.06)
 
 
-def test_variance_in_real_processes():
-    assert variance(launch(compass, 4)) == pytest.approx(variance(simulate(compass, 4)), rel=1e-9)
+def test_variance_of_four(found):
+    assert variance(found["compass"][0]) == pytest.approx(ALONE / 4, rel=0.06)
 
 
 # --- averaging later
@@ -444,49 +461,40 @@ test_local_sgd_rejects = rejects(
 
 # --- pictures
 
-
-def pictures():
-    steps = np.arange(61)
-    yield gaps({"start": (3.0 + 0 * steps, 3.0 + 0 * steps), "decay": (3 * 0.95**steps, 3 * 0.95**steps)})
-    opened = 9 * (1 - 0.9 ** np.arange(1, 61))
-    yield lost_momentum(np.r_[np.zeros(20), opened], opened, reset=20, level=9)
-    yield averaged_noise(
-        {"simulated": {1: 10.0, 32: 0.31}, "real": {2: 5.0}, "one seed": {1: 10.0, 32: 10.0}}, 10.0
-    )
-    yield average_later({1: 0.8, 16: 0.6345, 240: 0.5}, {1: 0.8, 16: 0.634, 240: 0.5}, best=0.8)
+STEPS = np.arange(61)
+OPENED = 9 * (1 - 0.9 ** np.arange(1, 61))
+PATHS = {"start": (3.0 + 0 * STEPS, 3.0 + 0 * STEPS), "decay": (3 * 0.95**STEPS, 3 * 0.95**STEPS)}
+NOISE = {"simulated": {1: 10.0, 32: 0.31}, "real": {2: 5.0}, "one seed": {1: 10.0, 32: 10.0}}
+ENDS = {1: 0.8, 16: 0.6345, 240: 0.5}
 
 
-def test_pictures_say_what_they_show():
-    for drawn, words in zip(
-        pictures(),
-        [
-            ["start: 3 → 3", "decay: 3 → 0.138", "60 steps"],
-            ["before step 21", "limit of 9", "at 8.98"],
-            ["simulated: 10 → 0.31, 1 → 32", "one seed: 10 → 10, 1 → 32"],
-            ["1: 0.8, 16: 0.6345, 240: 0.5", "ends at 0.8"],
-        ],
-        strict=True,
-    ):
-        assert drawn.png.startswith(b"\x89PNG")
-        assert all(part in drawn.alt for part in words), drawn.alt
-        title, _, axes = drawn.numbers[0].partition(" [")
-        assert len(title) <= 60
-        assert " | " in axes
+@pytest.mark.parametrize(
+    ("draw", "theory", "told"),
+    [
+        (lambda: gaps(PATHS), "theory", ["start: 3 → 3", "decay: 3 → 0.138", "60 steps"]),
+        (
+            lambda: lost_momentum(np.r_[np.zeros(20), OPENED], OPENED, reset=20, level=9),
+            *("theory", ["before step 21", "limit of 9", "at 8.98"]),
+        ),
+        (
+            lambda: averaged_noise(NOISE, 10.0),
+            *("variance / K", ["simulated: 10 → 0.31, 1 → 32", "one seed: 10 → 10, 1 → 32"]),
+        ),
+        (
+            lambda: average_later(ENDS, ENDS, best=0.8),
+            *("theory", ["1: 0.8, 16: 0.6345, 240: 0.5", "ends at 0.8"]),
+        ),
+    ],
+)
+def test_pictures_are_whole_and_show_theory_and_measurement(draw, theory, told):
+    picture = draw()
+    assert [part for part in told if part not in picture.alt] == []
+    title, _, axes = picture.numbers[0].partition(" [")
+    assert len(title) <= 60 and " | " in axes
+    assert theory in "\n".join(picture.numbers) and len(picture.numbers) >= 3
+    image = imread(io.BytesIO(picture.png))[..., :3]
+    assert all((edge > 0.99).all() for edge in (image[0], image[-1], image[:, 0], image[:, -1]))
 
 
-def test_pictures_hold_theory_and_measurement():
-    for drawn in pictures():
-        text = "\n".join(drawn.numbers)
-        assert "theory" in text or "variance / K" in text
-        assert len(drawn.numbers) >= 3
-
-
-def test_pictures_are_reproducible_and_whole():
-    import io
-
-    from matplotlib.image import imread
-
-    for one, again in zip(pictures(), pictures(), strict=True):
-        assert one.png == again.png
-        image = imread(io.BytesIO(one.png))[..., :3]
-        assert all((edge > 0.99).all() for edge in (image[0], image[-1], image[:, 0], image[:, -1]))
+def test_a_picture_is_the_same_each_time():
+    assert gaps(PATHS).png == gaps(PATHS).png

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from waiting import limit
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.buckets import backward_with_buckets
@@ -195,7 +196,7 @@ def test_where_the_link_sets_the_pace_a_straggler_hides_behind_the_buckets():
 def test_every_code_is_trained_without_feedback_and_with_it():
     config = DigitsConfig(batch=16, lr=0.5, epochs=1)
     worker = EveryCode(config, {"int8": Int8(), "sign": Sign()}, plain=("int8",))
-    ends = launch(worker, 2, timeout=60).values[0]
+    ends = launch(worker, 2, timeout=limit(300)).values[0]
     wanted = {("int8", False), ("sign", False), ("sign", True), ("fp16", False), ("float32", False)}
     assert set(ends) == wanted
     sent = {name: nbytes for (name, _), (nbytes, *_) in ends.items()}

@@ -1,13 +1,8 @@
 """Chapter 7: the checker of the learning rate accepts what trains and says what is wrong with the rest."""
 
-import pytest
-from attempts import accepts, rejects
+from attempts import accepts, an_ellipsis, left_empty, rejects, untouched, waits_for
 
 from course_lib.exercises.chapter7_rates import check_scaled_rate
-
-
-def untouched(epoch):
-    raise NotImplementedError
 
 
 def warm(top, over):
@@ -19,13 +14,11 @@ def endless(epoch):
         epoch += 1
 
 
-@pytest.mark.parametrize("stub", [None, ..., untouched, lambda epoch: None, lambda epoch: ...])
-def test_an_untouched_stub_is_not_a_failure(stub):
-    report = check_scaled_rate(stub)
-    assert report.passed is None and "Not attempted yet" in repr(report)
+test_an_untouched_stub_is_not_a_failure = waits_for(
+    check_scaled_rate, stubs=[None, ..., untouched, left_empty, an_ellipsis]
+)
 
-
-test_a_rate_that_trains_passes = accepts(check_scaled_rate, warm(1.6, 3), warm(1.2, 2))
+test_a_rate_that_trains_passes = accepts(check_scaled_rate, warm(1.6, 3))
 
 test_what_is_no_rate_is_told_at_once = rejects(
     check_scaled_rate,
@@ -45,7 +38,6 @@ test_a_rate_that_does_not_train_is_explained = rejects(
     (0.3, "the longest here is 1.5 times the old one"),
     (1.6, "It begins with 1.6, and the loss is steepest at the start"),
     (12.8, "goes up to 12.8, 64 times the small batch's"),
-    (warm(12.8, 3), "64 times the small batch's"),
     (warm(1.6, 1), "more slowly|longer to raise it"),
     (lambda epoch: 1.6 if epoch > 7 else 0.01, "for too few of the passes"),
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from attempts import accepts, rejects
+from waiting import limit
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.clicks import Clicks, auc, make_clicks
@@ -385,7 +386,7 @@ def test_one_step_on_a_gpu_is_that_of_a_cpu(ranks):
         jobs = mlm_worker(text, watch=kind_of), TrainingWorker(TASK, clicks, watch=kind_of)
         return [[job(place) for job in jobs] for place in places]
 
-    for on_gpu, on_cpu in launch(worker, ranks, backend="gloo", timeout=55).values:
+    for on_gpu, on_cpu in launch(worker, ranks, backend="gloo", timeout=limit(300)).values:
         for result, by_cpu in zip(on_gpu, on_cpu, strict=True):
             assert set(result.watched) == {"cuda"} and set(by_cpu.watched) == {"cpu"}
             assert len(result.losses) == 1 and result.losses == pytest.approx(by_cpu.losses, rel=1e-9)
