@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 import torch
 from attempts import accepts, rejected, rejects, waits_for
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn.parallel import DistributedDataParallel
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.exercises.chapter6 import best_shares, check_safe_rate, check_server, check_shares
@@ -235,13 +238,13 @@ def test_a_server_that_is_right_for_equal_workers_only():
 # --- 6.2
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 5])
-def test_the_best_shares_are_the_best(number):
-    """Against all ways to deal out few samples."""
-    seconds = np.random.default_rng(number).uniform(0.5, 4, number)
-    total = number + 6
-    ways = np.array([way for way in np.ndindex(*[8] * number) if sum(way) == 6]) + 1
-    assert (best_shares(seconds, total) * seconds).max() == pytest.approx((ways * seconds).max(axis=1).min())
+@given(seconds=st.lists(st.floats(0.1, 10), min_size=1, max_size=4), more=st.integers(0, 5))
+def test_the_best_shares_are_the_best(seconds, more):
+    """Against all ways to deal out few samples, one or more to each."""
+    ways = np.array([way for way in np.ndindex(*[more + 1] * len(seconds)) if sum(way) == more]) + 1
+    shares = best_shares(np.array(seconds), len(seconds) + more)
+    assert sum(shares) == len(seconds) + more and min(shares) >= 1
+    assert (shares * seconds).max() == pytest.approx((ways * seconds).max(axis=1).min())
 
 
 def proportional(weight):
@@ -254,10 +257,9 @@ def proportional(weight):
     return shares
 
 
-def test_right_shares_pass():
-    assert check_shares(best_shares).passed
-    assert check_shares(lambda seconds, total: best_shares(seconds, total).tolist()).passed
-
+test_right_shares_pass = accepts(
+    check_shares, best_shares, lambda seconds, total: best_shares(seconds, total).tolist()
+)
 
 test_wrong_shares_are_rejected = rejects(
     check_shares,
@@ -341,20 +343,15 @@ def test_at_eta_over_k_async_uses_as_many_gradients_and_saves_the_barrier(kind, 
 
 
 def test_with_constant_times_sync_wins_at_the_best_rate_of_each():
-    def best(make):
-        runs = [[make(rate, seed).reached(DIGITS, 0.5) for rate in (2, 4)] for seed in (0, 1, 2)]
-        return np.median([[run.seconds for run in each] for each in runs], axis=0).min()
-
-    given = {"batch": 8, "times": 1.0}
-    sync = best(lambda rate, seed: train(synchronous(DIGITS, 50, rate, seed=seed, **given), 8))
-    late = best(lambda rate, seed: train(asynchronous(DIGITS, 400, rate / 8, seed=seed, **given), 9))
-    assert 1.2 * sync < late
+    given, rates = {"batch": 8, "times": 1.0}, (2, 4)
+    sync = [train(synchronous(DIGITS, 50, rate, **given), 8).reached(DIGITS, 0.5) for rate in rates]
+    late = [train(asynchronous(DIGITS, 400, rate / 8, **given), 9).reached(DIGITS, 0.5) for rate in rates]
+    assert 1.2 * min(run.seconds for run in sync) < min(run.seconds for run in late)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 5])
-def test_at_one_rate_constant_times_diverge_and_random_ones_do_not(seed):
+def test_at_one_rate_constant_times_diverge_and_random_ones_do_not():
     def end(kind):
-        times = ComputeTimes(kind, spread=0.5, seed=seed)
+        times = ComputeTimes(kind, spread=0.5, seed=1)
         path = train(asynchronous(quadratic(), 600, 0.24, times=times), 9).parameters[-50:, 0]
         return np.abs(path).max()
 
@@ -394,7 +391,7 @@ def test_slack_evens_out_chance():
     assert found == sorted(found, reverse=True) and found[0] > 2.4 and found[-1] < 1.2
 
 
-@pytest.mark.parametrize("workers", [2, 4, 8, 16])
+@pytest.mark.parametrize("workers", [2, 8])  # the compute sets the pace, and the port
 def test_on_a_slow_link_the_servers_port_sets_the_pace(workers):
     link = Link(0.0, 5200 / 0.3)
     sync = train(synchronous(DIGITS, 20, 1.0, batch=8, times=1.0), workers, link)
@@ -417,10 +414,10 @@ def test_shares_sized_to_speed_shorten_the_step_and_change_nothing_else():
 
 
 def test_late_backup_workers_are_not_interrupted():
-    history = train(backup(quadratic(), 2000, 0.01, extra=2, times=VARIED), 11)
+    history = train(backup(quadratic(), 600, 0.01, extra=2, times=VARIED), 11)
     law = laws.expected_backup(8, 2)
     assert step_seconds(VARIED.table(2000, 10), 2).mean() == pytest.approx(law, rel=0.03)
-    assert 1.15 * law < history.seconds[-1] / 2000 < 1.3 * law
+    assert 1.15 * law < history.seconds[-1] / 600 < 1.3 * law
     assert 0.1 < history.dropped / (history.dropped + history.gradients[-1]) < 0.25
 
 
@@ -434,18 +431,17 @@ def test_longer_alone_waits_and_sends_less():
 
 
 def test_the_roots_of_a_delayed_descent_are_on_the_unit_circle_at_the_limit():
-    for delay in range(9):
-        roots = np.roots([1, -1] + [0] * (delay - 1) + [laws.staleness_limit(delay)] if delay else [1, 1])
-        assert np.abs(roots).max() == pytest.approx(1, abs=1e-6)
+    def largest_root(delay):
+        return np.abs(np.roots([1, -1, *[0] * (delay - 1), laws.staleness_limit(delay)])).max()
+
+    assert [largest_root(delay) for delay in range(1, 9)] == pytest.approx([1] * 8, abs=1e-6)
+    assert laws.staleness_limit(0) == 2
 
 
 def test_c14_batch_normalisation():
     """±1 | 10 ± 1: running means 0 | 1 (one process: 0.5), then 1 again: rank 0's buffers are broadcast."""
 
     def worker(comm):
-        import torch
-        from torch.nn.parallel import DistributedDataParallel
-
         piles = torch.tensor([[[-1.0], [1.0]], [[9.0], [11.0]]])
         norm = DistributedDataParallel(torch.nn.BatchNorm1d(1))
         means = []
@@ -481,10 +477,13 @@ def test_a_loss_is_reached_for_good():
     history = History(np.arange(1.0, 6), np.ones(5, int), np.zeros(5, int), np.arange(1, 6), dips)
     assert history.reached(quadratic(), 0.1) == Reached(updates=3, gradients=3, seconds=3.0)
     assert history.reached(quadratic(), 0.01) == Reached(updates=4, gradients=4, seconds=4.0)
-    for last in (1.0, np.nan):
-        path = np.array([[1.0], [0.1], [last]])
-        over = History(history.seconds[:2], *[np.arange(1, 3)] * 3, path)
-        assert over.reached(quadratic(), 0.1) is None
+
+
+@pytest.mark.parametrize("last", [1.0, np.nan])
+def test_a_loss_that_is_lost_again_was_not_reached(last):
+    path = np.array([[1.0], [0.1], [last]])
+    history = History(np.arange(1.0, 3), *[np.arange(1, 3)] * 3, path)
+    assert history.reached(quadratic(), 0.1) is None
 
 
 # --- pictures
