@@ -10,10 +10,6 @@ from course_lib.collectives import all_gather, weighted_mean
 # --- 11.1, gradients summed
 
 
-def sums(comm, theta, gradient, rate):
-    return theta - rate * comm.all_reduce(gradient)
-
-
 def averages(comm, theta, gradient, rate, times=1):
     return theta - times * rate * comm.all_reduce(gradient, op="mean")
 
@@ -26,14 +22,6 @@ def averages_theta(comm, theta, gradient, rate):
     return comm.all_reduce(theta - rate * gradient, op="mean")
 
 
-def divides_twice(comm, theta, gradient, rate):
-    return averages(comm, theta, gradient / comm.size, rate)
-
-
-def keeps_to_itself(comm, theta, gradient, rate):
-    return theta - rate * gradient
-
-
 def two_rounds(comm, theta, gradient, rate):
     comm.barrier()
     return averages(comm, theta, gradient, rate)
@@ -43,20 +31,16 @@ def gathers_gradients(comm, theta, gradient, rate):
     return theta - rate * np.mean(all_gather(comm, np.tile(gradient, 2)), axis=0)[: len(theta)]
 
 
-def fixed_four(comm, theta, gradient, rate):
-    return theta - rate * comm.all_reduce(gradient) / 4
-
-
 STEP_RIGHT = averages, divides, averages_theta
 STEP_WRONG = {
-    sums: "times the mean gradient",
-    divides_twice: "divide once",
-    keeps_to_itself: "its own gradient alone",
+    lambda comm, theta, gradient, rate: theta - rate * comm.all_reduce(gradient): "times the mean gradient",
+    lambda comm, theta, gradient, rate: averages(comm, theta, gradient / comm.size, rate): "divide once",
+    lambda comm, theta, gradient, rate: theta - rate * gradient: "its own gradient alone",
     lambda *given: averages(*given, times=-1): "uphill",
     lambda *given: averages(*given, times=3): "the right direction is",
     two_rounds: "2 collectives for one step",
     gathers_gradients: "do not gather",
-    fixed_four: "divide once",
+    lambda comm, theta, gradient, rate: theta - rate * comm.all_reduce(gradient) / 4: "divide once",
 }
 
 # --- 11.2, the inner module
@@ -175,14 +159,6 @@ def everything_everywhere(comm, items, epochs):
     return [list(np.random.default_rng(epoch).permutation(items)) for epoch in range(epochs)]
 
 
-def one_epoch(comm, items, epochs):
-    return told(comm, items, 1)
-
-
-def numbers_alone(comm, items, epochs):
-    return list(range(epochs))
-
-
 ORDERS_RIGHT = told, told_later_epochs, new_sampler
 ORDERS_WRONG = {
     same_every_epoch: "who tells it the epoch",
@@ -191,15 +167,11 @@ ORDERS_WRONG = {
     told_by_rank: "within an epoch all ranks must cut the same order",
     shuffles_its_share: "shuffle before the items are dealt",
     everything_everywhere: "its share is",
-    one_epoch: "a list of items for each of 3 epochs",
-    numbers_alone: "a list of items for each of 3 epochs",
+    lambda comm, items, epochs: told(comm, items, 1): "a list of items for each of 3 epochs",
+    lambda comm, items, epochs: list(range(epochs)): "a list of items for each of 3 epochs",
 }
 
 # --- 11.4, rank 0's loss
-
-
-def rank_0s(comm, losses):
-    return comm.broadcast(np.array(losses.mean()), source=0)
 
 
 def over_all(comm, losses):
@@ -209,10 +181,6 @@ def over_all(comm, losses):
 
 def over_all_twice(comm, losses):
     return comm.all_reduce(np.array(losses.sum())) / comm.all_reduce(np.array(float(len(losses))))
-
-
-def own_loss(comm, losses):
-    return losses.sum() / max(len(losses), 1)
 
 
 def mean_of_means(comm, losses):
@@ -248,8 +216,8 @@ def gathers(comm, losses):
 
 LOSS_RIGHT = over_all, over_all_twice
 LOSS_WRONG = {
-    rank_0s: "rank 0's own loss",
-    own_loss: "each rank reports its own loss",
+    lambda comm, losses: comm.broadcast(np.array(losses.mean()), source=0): "rank 0's own loss",
+    lambda comm, losses: losses.sum() / max(len(losses), 1): "each rank reports its own loss",
     mean_of_means: "counts too much|were counted too",
     plain_means: "counts too much|NaN",
     only_rank_0_reduces: "deadlock|waits",
@@ -367,10 +335,6 @@ def _sum(gradient):
     return _mean(gradient) * dist.get_world_size()
 
 
-def _half_the_mean(gradient):
-    return _mean(gradient) / dist.get_world_size()
-
-
 def _mean_on_rank_0(gradient):
     return gradient if dist.get_rank() else _mean(gradient)
 
@@ -389,10 +353,6 @@ def hooked_twice(model):
         returns_the_mean(model)
 
 
-def no_hook(model):
-    return model
-
-
 returns_the_mean = _hooked(_mean)
 only_rank_0_reduces_gradients = _hooked(_mean_on_rank_0)
 HOOKS_RIGHT = returns_the_mean, after_accumulation
@@ -400,11 +360,11 @@ HOOKS_WRONG = {
     _hooked(_mean_of_a_copy): "The reduced tensor is a copy",
     _hooked(_share): "the sum went nowhere",
     _hooked(_sum): "divide, once",
-    _hooked(_half_the_mean): "divided by the ranks once more",
+    _hooked(lambda gradient: _mean(gradient) / dist.get_world_size()): "divided by the ranks once more",
     _hooked(_mean, named="weight"): "does every parameter have its hook",
     _hooked(lambda gradient: 3 * _mean(gradient)): "neither the mean, nor the sum",
     hooked_twice: "one hook for each parameter",
-    no_hook: "are the hooks in place",
+    lambda model: model: "are the hooks in place",
 }
 
 # --- 11.7, one rank's dtype
@@ -414,10 +374,6 @@ def own_dtype(gradient, dtype):
     sent = gradient.to(dtype)
     dist.all_reduce(sent)
     return sent.float() / dist.get_world_size()
-
-
-def full_precision(gradient, dtype):
-    return _mean(gradient)
 
 
 def all_half(gradient, dtype):
@@ -430,46 +386,18 @@ def agreed(gradient, dtype):
     return own_dtype(gradient, torch.float16 if odd else torch.bfloat16)
 
 
-def sum_of_floats(gradient, dtype):
-    return _sum(gradient)
-
-
-def three_means(gradient, dtype):
-    return 3 * _mean(gradient)
-
-
-def returns_own_dtype(gradient, dtype):
-    return _mean(gradient).to(dtype)
-
-
-def keeps_own(gradient, dtype):
-    return gradient
-
-
 def other_size(gradient, dtype):
     return own_dtype(gradient, torch.float32 if dtype == torch.float16 else dtype)
 
 
-def all_brain(gradient, dtype):
-    return own_dtype(gradient, torch.bfloat16)
-
-
-def in_a_matrix(gradient, dtype):
-    return _mean(gradient).reshape(2, 2)
-
-
-def as_a_list(gradient, dtype):
-    return _mean(gradient).tolist()
-
-
-DTYPE_RIGHT = full_precision, all_half, agreed
+DTYPE_RIGHT = lambda gradient, dtype: _mean(gradient), all_half, agreed
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
-    sum_of_floats: "the sum: divide",
-    three_means: "; the mean is",
-    returns_own_dtype: "give back one dtype",
-    keeps_own: "was not called",
-    in_a_matrix: "rank 0 returned a tensor of shape (2, 2)",
-    as_a_list: "rank 0 returned list",
-    all_brain: "rank 1's GPU has no bfloat16",
+    lambda gradient, dtype: _sum(gradient): "the sum: divide",
+    lambda gradient, dtype: 3 * _mean(gradient): "; the mean is",
+    lambda gradient, dtype: _mean(gradient).to(dtype): "give back one dtype",
+    lambda gradient, dtype: gradient: "was not called",
+    lambda gradient, dtype: _mean(gradient).reshape(2, 2): "rank 0 returned a tensor of shape (2, 2)",
+    lambda gradient, dtype: _mean(gradient).tolist(): "rank 0 returned list",
+    lambda gradient, dtype: own_dtype(gradient, torch.bfloat16): "rank 1's GPU has no bfloat16",
 }

@@ -109,10 +109,7 @@ test_place_rejects = rejects(
     (lambda rank, n: (rank % 2, rank // 2), "A node is filled first"),
     (lambda rank, n: (5, 5), "How many full nodes come before rank 6"),
     (lambda rank, n: rank // n, "int came back, not a pair (node, local rank)"),
-    (
-        lambda rank, n: divmod(rank, 4),
-        "rank 6, 3 on each node: the function says [1, 2]. That is right for",
-    ),
+    (lambda rank, n: divmod(rank, 4), "rank 6, 3 on each node: the function says [1, 2]. That is right"),
     (forgets_to_return, "it returned None; is a return missing?"),
     (lambda rank, n: (rank // n, rank % n, n), "3 numbers came back, not 2"),
 )

@@ -139,14 +139,8 @@ test_wire_saving_rejects = rejects(
     (lambda s, k, c: 1 - s if k > 1 else 0, "that is the payload"),
     (lambda s, k, c: 1 - saving(s, k, c) if k > 1 else 0, "the share sent"),
     (lambda s, k, c: max(0, saving(s, k, c)), "it may be negative"),
-    (
-        lambda s, k, c: 1 - s / (2 * (k - 1) / k) * (k - 1),
-        "it raised ZeroDivisionError; one worker sends",
-    ),
-    (
-        lambda s, k, c: 1 - s * (k - 1) if c == "all_gather" and k > 1 else saving(s, k, c),
-        "a plain ring sends",
-    ),
+    (lambda s, k, c: 1 - s * (k - 1) / (k - 1), "it raised ZeroDivisionError; one worker sends"),
+    (lambda s, k, c: saving(s * (1 + (c == "all_gather") * (1 - 2 / k)), k, c), "a plain ring sends"),
     (lambda s, k, c: saving(s, k, "ring" if c == "all-gather" else c) * 2, "it returned"),
     (lambda s, k, c: print(end=""), "is a return missing?"),
 )

@@ -6,6 +6,8 @@ import os
 import numpy as np
 import pytest
 from attempts import accepts, rejects
+from hypothesis import given
+from hypothesis import strategies as st
 
 from course_lib import Link, launch, laws, simulate
 from course_lib.exercises.chapter2 import (
@@ -72,10 +74,9 @@ def as_a_float(p, target):
 test_workers_for_accepts = accepts(check_workers_for, by_formula, by_search, as_a_float)
 
 
-@pytest.mark.parametrize("p", [0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99])
-def test_the_solution_finds_each_number_from_its_own_speedup(p):
-    counts = list(range(2, 60))
-    assert [by_formula(p, laws.amdahl_speedup(p, n)) for n in counts] == counts
+@given(p=st.floats(0.5, 0.99), n=st.integers(2, 60))
+def test_the_solution_finds_each_number_from_its_own_speedup(p, n):
+    assert by_formula(p, laws.amdahl_speedup(p, n)) == n
 
 
 test_workers_for_rejects = rejects(
@@ -85,15 +86,8 @@ test_workers_for_rejects = rejects(
     (lambda p, target: math.ceil(target), "4 workers: only 2.5"),
     (lambda p, target: by_formula(p, target) + 1, "16 is too many: 15 give"),
     (lambda p, target: by_formula(p, target) or math.inf, "the speed-up stays below 5: return None"),
-    (
-        lambda p, target: math.ceil(p / (1 / target - (1 - p) or 1e-9)),
-        "4 is too many: 3 give 1.5 already",
-    ),
     (without_tolerance, "3 may come out as 3.0000000000000004"),
-    (
-        rounds_but_compares_with_zero,
-        "below 5: return None; numbers are rounded: compare with a tolerance",
-    ),
+    (rounds_but_compares_with_zero, "below 5: return None; numbers are rounded: compare with a"),
     (searched_up_to_a_thousand, "p = 1, target 5000: it returned None, but this target can be reached"),
     (searched_up_to_a_million, "1,000,000 lines, and the search does not end; the speed-up stays below"),
     (lambda p, target: by_formula(p, min(target, 1 / (1 - p))), "with p = 1 nothing is serial"),
@@ -110,11 +104,8 @@ def fractions(seconds):
 
 
 def fractions_by_hand(seconds):
-    result = {}
-    for n, time in seconds.items():
-        if n != 1:
-            result[n] = (time / seconds[1] - 1 / n) / (1 - 1 / n)
-    return result
+    first = seconds[1]
+    return {n: (time / first - 1 / n) / (1 - 1 / n) for n, time in seconds.items() if n != 1}
 
 
 test_serial_fractions_accepts = accepts(check_serial_fractions, fractions, fractions_by_hand)
@@ -144,14 +135,7 @@ test_serial_fractions_rejects = rejects(
     (each(lambda s, n: 1 / s), "subtract 1/N first"),
     (each(lambda s, n: max(0, laws.karp_flatt(s, n))), "2 workers faster than twice"),
     (lambda seconds: {1: 0, **fractions(seconds)}, "leave the key 1 out"),
-    (
-        lambda seconds: {n: (seconds[n] / seconds[1] - 1 / n) / (1 - 1 / n) for n in seconds},
-        "it raised ZeroDivisionError; one worker tells nothing of the fraction (0/0): leave",
-    ),
-    (
-        lambda seconds: {n: laws.karp_flatt(seconds[1] / seconds[n], n) for n in seconds},
-        "it raised ValueError; one worker tells nothing",
-    ),
+    (lambda seconds: {n: 1 / (1 - 1 / n) for n in seconds}, "it raised ZeroDivisionError; one worker tells"),
     (lambda seconds: {n: seconds["1"] for n in seconds}, "it raised KeyError\nTraceback"),
     (lambda seconds: list(fractions(seconds).values()), "not a dictionary"),
     (lambda seconds: {2: fractions(seconds)[2]}, "the keys are [2]"),
@@ -235,10 +219,7 @@ def returns_nothing(comm, samples, seconds, gradient_sum):
 
 test_strong_step_rejects = rejects(
     check_strong_step,
-    (
-        step(lambda rank, size, samples: (0, samples)),
-        "2 workers, 12 samples, |sample 0 was counted 2 times",
-    ),
+    (step(lambda rank, size, samples: (0, samples)), "sample 0 was counted 2 times"),
     (step(lambda rank, size, samples: (0, 0) if rank else (0, samples)), "nobody has more than 6"),
     (step(rest_forgotten), "was counted by nobody"),
     (step(rounded_up), "whole numbers with 0 <= low <= high"),
@@ -246,10 +227,7 @@ test_strong_step_rejects = rejects(
     (step(even, busy=2), "1 worker, 12 samples"),
     (step(even, lambda comm, total, samples, count: total / samples), "the mean is"),
     (step(even, lambda comm, total, samples, count: comm.all_reduce(total)), "12 times the mean"),
-    (
-        step(even, lambda comm, total, samples, count: comm.all_reduce(total, "mean") / samples),
-        "0.5 times the mean",
-    ),
+    (step(even, lambda comm, total, n, count: comm.all_reduce(total, "mean") / n), "0.5 times the mean"),
     (step(even, sum_of_local_means), "one division by all samples"),
     (step(even, reduces_twice), "one all-reduce of the gradient needs"),
     (sends_before_it_computes, "before it had computed"),
@@ -290,19 +268,13 @@ test_best_workers_rejects = rejects(
     (turning(lambda t, m, b, a: (t - 2 * m / b) / a), "2 latencies a worker"),
     (turning(lambda t, m, b, a: (t - 2 * m / b) / (2 * a)), "compare both neighbours"),
     (lambda t, m, b, a: math.sqrt((t - 2 * m / b) / (2 * a)), "workers are whole numbers"),
-    (
-        lambda t, m, b, a: int(np.argmin(laws.step_time(t, m, np.arange(1, 1000), b, a))) + 1,
-        "more always helps",
-    ),
+    (lambda t, m, b, a: best_by_formula(t, m, b, a or 1e-9), "more always helps"),
     (lambda t, m, b, a: math.inf if a == 0 else best_by_formula(t, m, b, a), "stay at 1"),
     (lambda t, m, b, a: math.inf, "there is a best K"),
+    (lambda t, m, b, a: best_by_formula(t, m, b, a) * a / a, "it raised ZeroDivisionError; without latency"),
     (
-        lambda t, m, b, a: best_by_formula(t, m, b, a) if a else math.sqrt((t - 2 * m / b) / (2 * a)),
-        "it raised ZeroDivisionError; without latency more always helps: math.inf",
-    ),
-    (
-        lambda t, m, b, a: math.inf if a == 0 else round(math.sqrt((t - 2 * m / b) / (2 * a))),
-        "it raised ValueError; 2M/B alone takes as long as the work or longer",
+        lambda t, m, b, a: math.sqrt(t - 2 * m / b) and 92 if a else math.inf,
+        "it raised ValueError; 2M/B alone",
     ),
     (lambda t, m, b, a: 92, "92 workers: |take"),
     (lambda t, m, b, a: print(end="") if t else t, "is a return missing?"),
@@ -317,7 +289,7 @@ test_best_workers_rejects = rejects(
 def test_a_replica_of_seven_billion_fits_no_gpu_of_80_gb():
     bytes_each = {"weights": 2, "gradients": 2, "master": 4, "mean": 4, "square": 4}
     picture = replica_memory(bytes_each, 7e9, [1, 2, 8], 80e9)
-    assert "112 GB" in picture.alt and "112 GB" in picture.numbers[0]
+    assert "112 GB" in picture.alt and "112 GB" in title(picture) and len(title(picture)) <= 60
     assert "80 80" in picture.numbers[1]
 
 
@@ -328,7 +300,7 @@ def lesson(comm):
     comm.compute(8 / comm.size)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7, 16])
+@pytest.mark.parametrize("ranks", [1, 2, 7])
 def test_the_lesson_is_amdahls(ranks):
     seconds = simulate(lesson, ranks, link=Link(0, math.inf)).seconds
     assert 10 / seconds == pytest.approx(laws.amdahl_speedup(0.8, ranks))
@@ -369,8 +341,9 @@ def test_92_workers_are_best_by_simulation_too():
 
     times = {workers: seconds(workers) for workers in (91, 92, 93)}
     assert min(times, key=times.get) == 92
-    for workers, time in times.items():
-        assert time == pytest.approx(laws.step_time(ranks=workers, latency=LATENCY, **EXAMPLE))
+    assert times == pytest.approx(
+        {workers: laws.step_time(ranks=workers, latency=LATENCY, **EXAMPLE) for workers in times}
+    )
 
 
 def threads(comm):
@@ -379,30 +352,34 @@ def threads(comm):
     return torch.get_num_threads()
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_c21_threads_of_a_rank(ranks):
+@pytest.mark.parametrize(("ranks", "told"), [(1, None), (2, None), (1, 1)])
+def test_c21_threads_of_a_rank(ranks, told):
     """C21: max(1, cores // ranks) unless told; one thread for an honest baseline."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert launch(threads, ranks).values == [max(1, cores // ranks)] * ranks
-    assert launch(threads, ranks, threads=1).values == [1] * ranks
+    assert launch(threads, ranks, threads=told).values == [told or max(1, cores // ranks)] * ranks
 
 
 # --- pictures
+
+
+def title(picture):
+    return picture.numbers[0].split(" [")[0]
 
 
 def test_pictures_show_their_numbers():
     curves = amdahl_curves([0.5, 0.8])
     assert "80% parallel: limit 5, nine tenths of it from 36 workers on" in curves.alt
     assert any(line.endswith("36 | 4.5") for line in curves.numbers)
-    points = {"computed": {2: 1.6}, "slept": {2: 1.9, 4: 3.2}}
-    measured = measured_speedups(points)
+    measured = measured_speedups({"matrix products": {2: 1.6}, "slept step": {2: 1.9, 4: 3.2}})
     assert "1.60 on 2 workers, serial fraction 0.25" in measured.alt
-    assert measured.numbers[0].startswith("Slept, 4 workers: 3.20 times")
+    assert title(measured).startswith("Slept step, 4 workers: 3.20 times")
     both = strong_and_weak(0.8, {"strong": {4: 2.5}, "weak": {4: 3.4}})
-    assert both.numbers[0].startswith("64 workers: 4.7 times as fast, or 51 times the work")
+    assert title(both).startswith("64 workers: 4.7 times as fast, or 51 times the work")
     ring = ring_speedups(**EXAMPLE, latency=LATENCY, simulated={4: 2.7})
     assert "highest at 92 workers, 5.61" in ring.alt and "6.25" in ring.alt
-    assert "2.00 for 4" in slowest_of({4: 2.0}).alt and "6.12 at 256" in slowest_of({4: 2.0}).alt
+    slowest = slowest_of({4: 2.0})
+    assert "2.00 for 4" in slowest.alt and "6.12 at 256" in slowest.alt
+    assert max(len(title(picture)) for picture in (curves, measured, both, ring, slowest)) <= 60
 
 
 @pytest.mark.parametrize("speedup", [0.4, 1.0, 2.5])
@@ -412,15 +389,3 @@ def test_a_noisy_measurement_can_be_drawn(speedup):
     assert f"{speedup:.2f} on 2" in picture.alt
     curve = picture.numbers[2]
     assert ("no such curve" in curve) == ("nan" in curve) == (speedup != 1.0)
-
-
-def test_titles_fit():
-    pictures = [
-        amdahl_curves([0.5]),
-        measured_speedups({"matrix products": {2: 1.3}, "slept step": {4: 3.0}}),
-        strong_and_weak(0.8, {"strong": {}, "weak": {}}),
-        ring_speedups(**EXAMPLE, latency=LATENCY, simulated={}),
-        slowest_of({}),
-        replica_memory({"weights": 2}, 7e9, [1], 80e9),
-    ]
-    assert all(len(picture.numbers[0].split(" [")[0]) <= 60 for picture in pictures)

@@ -284,9 +284,13 @@ def in_place(comm, theta, gradient, lr):
     return theta
 
 
+def by_mean(comm, theta, gradient, lr):
+    return theta - lr * comm.all_reduce(gradient, op="mean")
+
+
 test_sync_step_accepts = accepts(
     check_sync_step,
-    lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="mean"),
+    by_mean,
     lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g) / comm.size,
     lambda comm, theta, g, lr: theta - comm.all_reduce(lr * g, op="mean"),
     lambda comm, theta, g, lr: theta - lr * ring_all_reduce(comm, g, "mean"),
@@ -321,21 +325,12 @@ test_sync_step_rejects = rejects(
     (lambda comm, theta, g, lr: theta - comm.all_reduce(g, op="mean"), "learning rate is missing"),
     (lambda comm, theta, g, lr: comm.all_reduce(g, op="mean"), "return theta after the step"),
     (lambda comm, theta, g, lr: comm.all_reduce(theta - lr * g, op="mean"), "parameters were averaged"),
-    (
-        lambda comm, theta, g, lr: theta - lr * (comm.all_reduce(g) / comm.all_reduce(np.array(1.0))),
-        "one all-reduce is enough",
-    ),
+    (lambda comm, theta, g, lr: (comm.barrier(), by_mean(comm, theta, g, lr))[1], "one all-reduce is enough"),
     (in_place_then_forgotten, "changed in place"),
     (mean_into_gradient, "gradient was changed"),
     (all_to_all, "bytes were sent in all"),
-    (
-        lambda comm, theta, g, lr: (theta - lr * comm.all_reduce(g, op="mean")).tolist(),
-        "list, not an array",
-    ),
-    (
-        lambda comm, theta, g, lr: theta[:1] - lr * comm.all_reduce(g, op="mean").sum(),
-        "one step gives|shape",
-    ),
+    (lambda *given: by_mean(*given).tolist(), "list, not an array"),
+    (lambda *given: by_mean(*given)[:1], "shape"),
     (lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g, op="average"), "op must be"),
 )
 
@@ -397,17 +392,13 @@ def agrees_by_sends(comm, theta):
 test_agrees_accepts = accepts(check_agrees, agrees, agrees_by_sends)
 
 
-def compares_sorted(comm, theta):
-    return agrees(comm, np.sort(theta))
-
-
 test_agrees_rejects = rejects(
     check_agrees,
     (lambda comm, theta: True, "off by the last bit of one number: rank"),
     (lambda comm, theta: False, "all equal: rank 0 says False"),
     (lambda comm, theta: np.allclose(comm.broadcast(theta, source=0), theta), "off by the last bit"),
     (lambda comm, theta: np.array_equal(comm.broadcast(theta, source=0), theta), "send a fingerprint"),
-    (compares_sorted, "in another order"),
+    (lambda comm, theta: agrees(comm, np.sort(theta)), "in another order"),
     (lambda comm, theta: comm.broadcast(digest(theta), source=0) == digest(theta), "not True or False"),
 )
 

@@ -208,28 +208,16 @@ test_reduce_layers_accepts = accepts(check_reduce_layers, packed, packed_by_hand
 test_reduce_layers_rejects = rejects(
     check_reduce_layers,
     (lambda comm, layers: [comm.all_reduce(layer, "mean") for layer in layers], "join the layers"),
-    (
-        lambda comm, layers: [layer * comm.size for layer in packed(comm, layers)],
-        "is the sum, not the mean",
-    ),
+    (lambda comm, layers: [comm.size * each for each in packed(comm, layers)], "is the sum, not the mean"),
     (lambda comm, layers: [mean.ravel() for mean in packed(comm, layers)], "reshape each part"),
     (lambda comm, layers: packed(comm, layers)[:-1], "arrays for 2 layers"),
-    (
-        lambda comm, layers: np.concatenate([mean.ravel() for mean in packed(comm, layers)]),
-        "return a list",
-    ),
+    (lambda *given: np.concatenate([mean.ravel() for mean in packed(*given)]), "return a list"),
     (lambda comm, layers: [layer.copy() for layer in layers], "no all-reduce was used"),
     (lambda comm, layers: packed(comm, layers) and [layer.copy() for layer in layers], "rank 0's own"),
-    (
-        lambda comm, layers: [np.roll(mean, 1) for mean in packed(comm, layers)],
-        "start where the last one ended",
-    ),
+    (lambda *given: [np.roll(mean, 1) for mean in packed(*given)], "start where the last one ended"),
     (into_the_layers, "own layers were changed"),
     (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned None"),
-    (
-        lambda comm, layers: packed(comm, [layer.astype(np.float32) for layer in layers]),
-        "1 worker, layers of shapes (3,), (2, 2): layer 0 is right to a few digits only",
-    ),
+    (lambda comm, layers: packed(comm, [np.float32(each) for each in layers]), "right to a few digits only"),
 )
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from attempts import accepts, rejects, waits_for
-from waiting import limit
 
-from course_lib import Link, RankError, collectives, launch, laws, simulate
+from course_lib import Link, collectives, laws, simulate
 from course_lib.exercises import chapter5
 from course_lib.exercises.chapter5 import check_link, check_rank, check_ring, hand_arrays, passed_on
 from course_lib.pictures import all_reduce as pictures
@@ -263,6 +262,9 @@ def test_passing_on_what_has_just_arrived_never_moves_the_other_chunks():
     assert all((row[1:] == array[1:]).all() for row, array in zip(rows, arrays, strict=True))
 
 
+FIVE = "ring", "halving_doubling", "tree", "parameter_server", "naive"
+
+
 def seconds_on_ethernet(name, nbytes, ranks):
     all_reduce = getattr(collectives, f"{name}_all_reduce")
     worker = lambda comm: all_reduce(comm, np.zeros(int(nbytes) // 8))  # noqa: E731
@@ -270,22 +272,21 @@ def seconds_on_ethernet(name, nbytes, ranks):
 
 
 def test_which_of_the_five_is_fastest():
-    ways = ("ring", "halving_doubling", "tree", "parameter_server", "naive")
-    fastest = [min(ways, key=lambda way: seconds_on_ethernet(way, nbytes, 8)) for nbytes in (1e4, 1e6)]
+    sizes = (1e3, 1e4, 1e5, 1e6, 1e7)
+    seconds = {way: np.array([seconds_on_ethernet(way, nbytes, 8) for nbytes in sizes]) for way in FIVE}
+    fastest = [min(FIVE, key=lambda way: seconds[way][sizes.index(nbytes)]) for nbytes in (1e4, 1e6)]
     assert fastest == ["naive", "halving_doubling"]
-    for nbytes in (1e3, 1e4, 1e5, 1e6, 1e7):
-        ring, halving = (seconds_on_ethernet(way, nbytes, 8) for way in ways[:2])
-        assert halving < ring
-    assert seconds_on_ethernet("tree", 1e5, 8) == pytest.approx(seconds_on_ethernet("ring", 1e5, 8), rel=1e-3)
+    assert (seconds["halving_doubling"] < seconds["ring"]).all()
+    assert seconds["tree"][2] == pytest.approx(seconds["ring"][2], rel=1e-3)
 
 
-@pytest.mark.parametrize(("ranks", "exact"), [(2, False), (3, True), (7, True), (8, False), (15, True)])
-def test_the_laws_of_the_five_and_where_the_trees_is_exact(ranks, exact):
-    for way in ("ring", "halving_doubling", "parameter_server", "naive", "tree"):
-        law = laws.all_reduce_time(840_000, ranks, 1.25e9, 50e-6, way)
-        run = seconds_on_ethernet(way, 840_000, ranks)
-        assert (run == pytest.approx(law)) == (exact or way != "tree")
-        assert run <= law * (1 + 1e-9)
+@pytest.mark.parametrize("way", FIVE)
+@pytest.mark.parametrize(("ranks", "exact"), [(2, False), (3, True), (7, True), (8, False)])
+def test_the_laws_of_the_five_and_where_the_trees_is_exact(way, ranks, exact):
+    law = laws.all_reduce_time(840_000, ranks, 1.25e9, 50e-6, way)
+    run = seconds_on_ethernet(way, 840_000, ranks)
+    assert (run == pytest.approx(law)) == (exact or way != "tree")
+    assert run <= law * (1 + 1e-9)
 
 
 def test_a_flat_ring_over_machines_waits_for_slow_links_in_every_eighth_hop():
@@ -309,15 +310,8 @@ def test_halving_doubling_on_four_swaps_halves_then_quarters_and_back():
     assert swaps == [(2, 16), (1, 8), (1, 8), (2, 16)]
 
 
-@pytest.mark.parametrize(("ranks", "bus"), [(2, 1.0), (4, 1.5), (8, 1.75)])
-def test_c22_bus_bandwidth(ranks, bus):
-    assert laws.bus_bandwidth(1e9, 1.0, ranks) == bus * 1e9
-    assert laws.algorithm_bandwidth(1e9, 1.0) == 1e9
-
-
-def test_seven_billion_parameters_on_eight():
-    assert round(1e3 * laws.ring_time(14e9, 8, 300e9)) == 82
-    assert round(laws.ring_time(14e9, 8, 12.5e9), 2) == 1.96
+def test_c22_bus_bandwidth():
+    assert (laws.bus_bandwidth(1e9, 1.0, 8), laws.algorithm_bandwidth(1e9, 1.0)) == (1.75e9, 1e9)
 
 
 def test_latency_and_transfer_are_even_at_k_alpha_b():
@@ -332,20 +326,6 @@ def test_the_slowest_link_sets_the_pace():
         return simulate(worker, 4, link=Link(0, 1e9), links=links).seconds
 
     assert seconds({(1, 2): Link(0, 1e8)}) / seconds(None) == pytest.approx(10, rel=0.05)
-
-
-def test_a_dead_rank_stops_all():
-    def worker(comm):
-        if comm.rank == 1:
-            import os
-            import signal
-
-            os.kill(os.getpid(), signal.SIGKILL)
-        return by_send_and_recv(comm, np.ones(4))
-
-    with pytest.raises(RankError) as error:
-        launch(worker, 2, timeout=limit(100))
-    assert (error.value.rank, error.value.reason) == (1, "killed")
 
 
 def test_the_two_halves_are_the_ring():
