@@ -85,7 +85,7 @@ def test_one_rank_may_call_all_that_needs_no_other():
     assert np.array_equal(launch(worker, 1).values[0], np.ones((3, 2)))
 
 
-def test_every_sort_of_array_arrives_as_it_was_sent():
+def test_every_sort_of_array_arrives_as_it_was_sent(subtests):
     def worker(comm):
         arrays, other = samples(), 1 - comm.rank
         received = []
@@ -101,14 +101,14 @@ def test_every_sort_of_array_arrives_as_it_was_sent():
         cast = [comm.broadcast(array, source=1) for array in arrays.values()]
         return received, both, cast
 
-    for calls in launch(worker, 2).values:
-        for results in calls:
-            for (name, sent), got in zip(samples().items(), results, strict=True):
-                sent = sent.detach() if isinstance(sent, torch.Tensor) else sent
-                assert same(sent, got), name
+    received = [results for calls in launch(worker, 2).values for results in calls]
+    for (name, sent), *got in zip(samples().items(), *received, strict=True):
+        sent = sent.detach() if isinstance(sent, torch.Tensor) else sent
+        with subtests.test(name):
+            assert all(same(sent, each) for each in got)
 
 
-def test_all_reduce_sums_every_dtype_and_leaves_its_input_alone():  # C19
+def test_all_reduce_sums_every_dtype_and_leaves_its_input_alone(subtests):  # C19
     arrays = samples() | {"uint32": np.full(2, 2**31, np.uint32), "int16 wraps": np.full(2, 30000, np.int16)}
 
     def worker(comm):
@@ -120,11 +120,11 @@ def test_all_reduce_sums_every_dtype_and_leaves_its_input_alone():  # C19
             assert (old == now).all()
         return sums
 
-    for sums in launch(worker, 2).values:
-        for (name, array), got in zip(arrays.items(), sums, strict=True):
-            tensor = isinstance(array, torch.Tensor)
-            expected = (array + array).detach() if tensor else np.array(array + array)
-            assert same(expected, got), name
+    for (name, array), *sums in zip(arrays.items(), *launch(worker, 2).values, strict=True):
+        tensor = isinstance(array, torch.Tensor)
+        expected = (array + array).detach() if tensor else np.array(array + array)
+        with subtests.test(name):
+            assert all(same(expected, got) for got in sums)
 
 
 @pytest.mark.fast
@@ -265,7 +265,7 @@ def test_messages_go_on_after_one_that_did_not_fit():
 
 
 @pytest.mark.fast
-def test_calls_refuse_what_they_cannot_do():
+def test_calls_refuse_what_they_cannot_do(subtests):
     def worker(comm):
         refused = []
         constant = np.broadcast_to(0.0, (2,))
@@ -286,12 +286,10 @@ def test_calls_refuse_what_they_cannot_do():
             refused.append(str(caught.value))
         return refused
 
-    for word, text in zip(
-        ["list", "objects", "fields", "to", "itself", "source", "out", "read-only", "source", "seconds"],
-        launch(worker, 2).values[0],
-        strict=True,
-    ):
-        assert word in text
+    words = ["list", "objects", "fields", "to", "itself", "source", "out", "read-only", "source", "seconds"]
+    for word, text in zip(words, launch(worker, 2).values[0], strict=True):
+        with subtests.test(text):
+            assert word in text
 
 
 def schedule(run):

@@ -1,9 +1,10 @@
 """Training runs: K ranks are one large batch, counts, checkpoints, sweeps, and the cases C14 and C20."""
 
+import json
 import os
-import re
 import subprocess
 import sys
+import textwrap
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from processes_helper import TORCHRUN, write_script
+from waiting import limit
 
 from course_lib import RankError, launch
 from course_lib.training import DigitsConfig, digits_worker, experiments, train_each
@@ -113,31 +115,37 @@ def test_the_result_is_what_the_network_says(alone):
         result.accuracy = 1.0
 
 
-@pytest.mark.timeout(240)
-def test_under_torchrun_as_under_launch(tmp_path):
-    text = """
-        import os
+TRAININGS = """
+    from course_lib.training import DigitsConfig, digits_worker
+    from course_lib.training.clicks import ClicksConfig, clicks_worker
+    from course_lib.training.mlm import MlmConfig, mlm_worker
 
-        from course_lib import launch
-        from course_lib.training import DigitsConfig, digits_worker
+    small = {"context": 16, "layers": 1, "width": 16, "heads": 2, "global_batch": 8, "evaluate_every": 3}
+    clicks = {"training": 2400, "held_out": 1001, "batch": 30, "epochs": 1, "decay_epochs": 0}
+    digits = digits_worker(DigitsConfig(batch=16, lr=0.2, epochs=1, steps=20))
+    mlm, clicks = mlm_worker(MlmConfig(steps=6, **small)), clicks_worker(ClicksConfig(**clicks))
 
-        worker = digits_worker(DigitsConfig(batch=16, lr=0.2, epochs=1, steps=20))
-        ranks = int(os.environ.get("WORLD_SIZE", 2))
-        result = launch(worker, ranks, threads=1).values[int(os.environ.get("RANK", 0))]
-        os.write(1, f"{result.losses} {result.accuracy}\\n".encode())
-    """
-    script = str(write_script(tmp_path, text))
-    options = {"capture_output": True, "text": True, "timeout": 110}
-    here = subprocess.run([sys.executable, script], **options)
-    torchrun = [*TORCHRUN, "--nproc-per-node=2", script]
-    there = subprocess.run(torchrun, env={**os.environ, "OMP_NUM_THREADS": "1"}, **options)
-    lines = [_numbers(line) for line in (here.stdout + there.stdout).splitlines()]
-    assert len(lines) == 3 and len(lines[0]) == 21, here.stderr + there.stderr
-    assert lines[1] == lines[2] == pytest.approx(lines[0], abs=1e-6)
+    def worker(comm):
+        of_digits, of_mlm, of_clicks = digits(comm), mlm(comm), clicks(comm)
+        return of_digits.digest, of_mlm.fingerprint, of_clicks.run.digest, of_clicks.auc
+"""
 
 
-def _numbers(line):
-    return [float(number) for number in re.findall(r"[\d.]+(?:e-?\d+)?", line)]
+def test_under_torchrun_as_under_launch(tmp_path, subtests):
+    text = textwrap.dedent(TRAININGS)
+    print_all = "import json, os\nfrom course_lib import launch\nvalues = launch(worker, 2).values\n"
+    print_all += 'os.write(1, (json.dumps(values) + "\\n").encode())'  # one write: ranks share the pipe
+    command = [*TORCHRUN, "--nproc-per-node=2", write_script(tmp_path, text + print_all)]
+    options = {"capture_output": True, "text": True, "timeout": limit(400)}
+    done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **options)
+    assert done.returncode == 0, done.stderr
+    exec(text, here := {})
+    expected = launch(here["worker"], 2, threads=1).values
+    one, other = map(json.loads, done.stdout.splitlines())  # a rank's each
+    assert one == other
+    for name, *there, mine, theirs in zip(("digits", "mlm", "clicks", "AUC"), *one, *expected, strict=True):
+        with subtests.test(name):
+            assert there == [mine, theirs] and mine == theirs
 
 
 # What a run can be told

@@ -1,7 +1,6 @@
-"""Training on clicks: AUC against the best possible, one rank against several, compression, torchrun."""
+"""Training on clicks: AUC against the best possible, one rank against several, compression."""
 
 import math
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from processes_helper import TORCHRUN
+from waiting import limit
 
 from course_lib import launch
 from course_lib.clicks import auc, make_clicks
@@ -43,7 +42,7 @@ def results():
         configs = [ClicksConfig(model=model, batch=1024, seed=seed, data_seed=seed) for model, seed in mine]
         return dict(zip(mine, [clicks_worker(config).alone() for config in configs], strict=True))
 
-    of_ranks = launch(worker, 2, timeout=110, threads=1).values
+    of_ranks = launch(worker, 2, timeout=limit(400), threads=1).values
     return of_ranks[0] | of_ranks[1]
 
 
@@ -113,7 +112,7 @@ def alone(one_thread):
 @pytest.fixture(scope="module")
 def of_three():
     """Three ranks, which 1,001 held-out clicks cannot be shared out to equally."""
-    return launch(clicks_worker(replace(SMALL, batch=20)), 3, timeout=60).values
+    return launch(clicks_worker(replace(SMALL, batch=20)), 3, timeout=limit(300)).values
 
 
 def test_three_ranks_learn_what_one_learns(alone, of_three):
@@ -172,37 +171,6 @@ def test_payload_and_wire_of_compressed_gradients(ranks, wire):
     lines = repr(table).splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["float32", "fp16", "int8", "top-k", "best"]
     assert f"K = {ranks}" in lines[0] and "60%" in lines[4] and f"{table.best_auc:.4f}" in lines[5]
-
-
-# --- torchrun
-
-
-SCRIPT = """
-import os, sys
-from dataclasses import replace
-from course_lib import launch
-from course_lib.training.clicks import ClicksConfig, clicks_worker
-
-config = ClicksConfig(training=2400, held_out=1001, batch=30, epochs=1, decay_epochs=0)
-result = launch(clicks_worker(config), int(os.environ["WORLD_SIZE"])).values[0]
-if os.environ["RANK"] == "0":
-    os.write(1, f"{result.auc!r} {result.run.digest}\\n".encode())
-"""
-
-
-def test_under_torchrun_the_same(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    loopback = "lo0" if sys.platform == "darwin" else "lo"
-    command = [*TORCHRUN, "--nproc-per-node=2", script]
-    settings = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": loopback}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=100, env={**os.environ, **settings}
-    )
-    assert not done.returncode, done.stderr
-    config = ClicksConfig(training=2400, held_out=1001, batch=30, epochs=1, decay_epochs=0)
-    result = launch(clicks_worker(config), 2, threads=1).values[0]
-    assert done.stdout.split() == [repr(result.auc), result.run.digest]
 
 
 # --- bad input
