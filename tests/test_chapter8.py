@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from attempts import left_empty, rejected, untouched
+from waiting import limit
 
 from course_lib import RankError, launch, simulate
 from course_lib.exercises.chapter8_accumulation import check_accumulate
@@ -386,7 +387,7 @@ def test_profiles_say_what_is_waited_for():
 
 
 def test_readers_take_over_what_the_training_process_waited_for():
-    starved, fed = (launch(loading_worker(readers), 2, timeout=60).values[0] for readers in (0, 4))
+    starved, fed = (launch(loading_worker(readers), 2, timeout=limit(300)).values[0] for readers in (0, 4))
     assert starved.share("load") * starved.seconds > 3 * 16 * 1e-3
     assert fed.share("load") * fed.seconds < 0.8 * starved.share("load") * starved.seconds
     kinds = [phase.kind for phase in fed.phases if phase.kind in PHASES]
@@ -483,7 +484,7 @@ def test_the_stacks_tell_where_each_rank_hangs():
         dist.barrier()
 
     with pytest.raises(RankError) as caught:
-        launch(only_rank_0_logs, 2, timeout=4)
+        launch(only_rank_0_logs, 2, timeout=limit(7))
     lines = [line for line in str(caught.value).splitlines() if "only_rank_0" in line]
     assert len(lines) == 2 and lines[0] != lines[1]
 

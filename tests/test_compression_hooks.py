@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from waiting import limit
 
 from course_lib import RankError, launch, simulate
 from course_lib.compression import (
@@ -83,7 +84,7 @@ def train(comm, name, bucket_mb=0.001):
 @pytest.fixture(scope="module")
 def trained():
     """name → what both ranks went through."""
-    run = launch(lambda comm: {name: train(comm, name) for name in NAMES}, 2, timeout=60)
+    run = launch(lambda comm: {name: train(comm, name) for name in NAMES}, 2, timeout=limit(300))
     return {name: [values[name] for values in run.values] for name in NAMES}
 
 
@@ -231,5 +232,5 @@ def test_pytorchs_power_sgd_fails_with_several_buckets():
     """
     assert launch(lambda comm: by_pytorchs_power_sgd(comm, bucket_mb=25), 2).values == [True, True]
     with pytest.raises(RankError) as caught:
-        launch(lambda comm: by_pytorchs_power_sgd(comm, bucket_mb=0.001), 2, timeout=3)
+        launch(lambda comm: by_pytorchs_power_sgd(comm, bucket_mb=0.001), 2, timeout=limit(10))
     assert caught.value.reason in ("timeout", "killed", "raised")

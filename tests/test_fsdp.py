@@ -3,15 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from waiting import limit
 
 from course_lib import launch
 from course_lib.training.fsdp import SMALL, sharding_worker
 
 
-@pytest.fixture(scope="module", params=[2, 3])  # no width of the model is a multiple of 3
-def shardings(request):
+@pytest.fixture(scope="module")
+def shardings():
+    """On 3 ranks, of which no width of the model is a multiple."""
     config = replace(SMALL, global_batch=12, steps=10)
-    return launch(sharding_worker(config), request.param, threads=1, timeout=100).values
+    return launch(sharding_worker(config), 3, threads=1, timeout=limit(400)).values
 
 
 def test_the_losses_are_ddps(shardings):
@@ -38,6 +40,7 @@ def test_the_losses_are_one_process_s():
     (alone,) = launch(mlm_worker(config), 1).values
     for each in launch(sharding_worker(config), 2).values:
         assert each.fsdp.losses == pytest.approx(alone.losses, rel=1e-9)
+        assert each.fsdp.parameters == each.total / 2
 
 
 def test_bad_configuration():

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import limit
 
 from course_lib import data, launch
 from course_lib.training import DigitsConfig, digits_worker
@@ -19,7 +20,7 @@ seconds_ddp seconds_horovod""".split()
 
 
 def run(*command, **environment):
-    options = {"capture_output": True, "text": True, "timeout": 60}
+    options = {"capture_output": True, "text": True, "timeout": limit(300)}
     return subprocess.run(command, env={**os.environ, **environment}, **options)
 
 

@@ -3,29 +3,29 @@
 import pytest
 import torch
 from torch import nn
+from waiting import limit
 
 from course_lib import RankError, launch
 from course_lib.training.own_ddp import OwnDDP, compare, fill_buckets, train_with, unequal_layers
 
 BUCKETS = (1, 2000, 25 * 2**20)  # bytes: a bucket a parameter, two, one
-EQUAL = {torch.float64: 1e-12, torch.float32: 1e-6}  # sums of four numbers, in one order or another
 
 
 def wrapped(nbytes):
     return lambda module: OwnDDP(module, nbytes)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_equal_to_pytorchs_after_50_steps(ranks):
+def test_equal_to_pytorchs_after_50_steps():
+    """To rounding: three numbers may be added in one order or another."""
+
     def worker(comm):
-        gaps = [
-            {dtype: compare(wrapped(nbytes), comm.rank, dtype=dtype) for dtype in EQUAL} for nbytes in BUCKETS
-        ]
+        precise = [compare(wrapped(nbytes), comm.rank, dtype=torch.float64) for nbytes in BUCKETS]
+        gaps = max(precise), compare(wrapped(2000), comm.rank, dtype=torch.float32)
         return gaps, train_with(wrapped(2000), comm.rank), train_with(wrapped(2000), comm.rank, steps=0)
 
-    values = launch(worker, ranks, threads=1, timeout=100).values
+    values = launch(worker, 3, threads=1, timeout=limit(400)).values
     for gaps, trained, start in values:
-        assert all(gap[dtype] < limit for gap in gaps for dtype, limit in EQUAL.items())
+        assert gaps[0] < 1e-12 and gaps[1] < 1e-6
         assert torch.equal(trained, values[0][1]) and torch.equal(start, values[0][2])
         assert (trained - start).abs().max() > 0.1
     torch.manual_seed(0)  # rank 0's

@@ -5,6 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from waiting import limit
 
 from course_lib import RankError, launch, simulate
 from course_lib.training import pitfalls
@@ -27,7 +30,7 @@ WORKERS = {
 @pytest.fixture(scope="module")
 def shown():
     """name → both ranks' values."""
-    run = launch(lambda comm: {name: worker(comm) for name, worker in WORKERS.items()}, 2, timeout=60)
+    run = launch(lambda comm: {name: worker(comm) for name, worker in WORKERS.items()}, 2, timeout=limit(300))
     return {name: [values[name] for values in run.values] for name in WORKERS}
 
 
@@ -65,8 +68,8 @@ def test_c08_unequal_numbers_of_batches(shown):
     """Alone in its last step, rank 1 has gradient 1: through 2, or through 1."""
     assert shown["join"] == [[1.0], [1.0, 0.5]]
     assert shown["join_by_those_left"] == [[1.0], [1.0, 1.0]]
-    with pytest.raises(RankError, match="no end within 5 s\nrank 0 has returned") as caught:
-        launch(pitfalls.unequal_batches(join=False), 2, timeout=5)
+    with pytest.raises(RankError, match=r"no end within .* s\nrank 0 has returned") as caught:
+        launch(pitfalls.unequal_batches(join=False), 2, timeout=limit(10))
     assert (caught.value.rank, caught.value.reason) == (1, "timeout")
 
 
@@ -87,9 +90,9 @@ def test_accuracy_without_padding(shown):
     assert launch(pitfalls.padding, 4).values == [{"padded": 4 / 12, "dropped": 0.2}] * 4
 
 
-@pytest.mark.parametrize("items", [1, 2, 3, 7, 8, 10])
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("shuffle", [False, True])
+@given(items=st.integers(1, 30), ranks=st.integers(1, 9), shuffle=st.booleans())
+@example(items=8, ranks=4, shuffle=True)
+@example(items=1, ranks=7, shuffle=False)
 def test_without_padding_every_item_counts_once(items, ranks, shuffle):
     from torch.utils.data import DistributedSampler
 
@@ -118,8 +121,9 @@ def test_evaluating_the_inner_module_waits_for_nobody(inner):
     if inner:
         assert launch(worker, 2).values == [[2.0, 4.0]] * 2
     else:
-        with pytest.raises(RankError, match="no end within 4 s"):
-            launch(worker, 2, timeout=4)
+        with pytest.raises(RankError) as caught:
+            launch(worker, 2, timeout=limit(10))
+        assert caught.value.reason == "timeout"
 
 
 # Random numbers, files, number formats

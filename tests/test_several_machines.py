@@ -120,7 +120,7 @@ def test_an_agent_that_fails_ends_the_job_at_once(temporary, tmp_path):
         """,
     )
     with within(300), pytest.raises(RuntimeError, match="x{1000}(.|\n)*no data here") as caught:
-        run_agents(script, ranks=1, timeout=600)
+        run_agents(script, ranks=1, timeout=limit(600))
     assert len(str(caught.value)) < 2 * agents.LONGEST
 
 
