@@ -160,7 +160,7 @@ def test_counted_bytes(trained, name):
 
 
 @pytest.mark.parametrize("compressor", [Int8(), Sign(), TopK(0.2), TopK(1.0)])
-@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("size", [1, 8, 9, 1000])
 def test_tensors_make_the_same_payload(compressor, size):
     torch = pytest.importorskip("torch")
     from course_lib.compression.hooks.tensors import decode, encode

