@@ -272,10 +272,7 @@ test_best_workers_rejects = rejects(
     (lambda t, m, b, a: math.inf if a == 0 else best_by_formula(t, m, b, a), "stay at 1"),
     (lambda t, m, b, a: math.inf, "there is a best K"),
     (lambda t, m, b, a: best_by_formula(t, m, b, a) * a / a, "it raised ZeroDivisionError; without latency"),
-    (
-        lambda t, m, b, a: math.sqrt(t - 2 * m / b) and 92 if a else math.inf,
-        "it raised ValueError; 2M/B alone",
-    ),
+    (lambda t, m, b, a: round(math.sqrt((t - 2 * m / b) / (2 * a))) if a else math.inf, "ValueError; 2M/B"),
     (lambda t, m, b, a: 92, "92 workers: |take"),
     (lambda t, m, b, a: print(end="") if t else t, "is a return missing?"),
     (lambda t, m, b, a: 0, "workers are whole numbers|more"),
