@@ -223,7 +223,8 @@ def test_the_picture_of_a_steps_parts(stories):
     assert len(drawn) == len(PARTS)
 
 
-@pytest.mark.parametrize(("name", "mode"), list(zip(PRESETS, MODES, strict=True)))  # each of both, once
+# Each of both once; eight desks leave the least room on a pipe.
+@pytest.mark.parametrize(("name", "mode"), list(zip(PRESETS, MODES[2:] + MODES[:2], strict=True)))
 def test_the_player_is_stored_as_the_view_it_shows(name, mode):
     player = step_player(name, mode=mode)
     picture = player.picture()
