@@ -583,17 +583,17 @@ def test_two_notebooks_at_once_one_with_a_long_path_for_temporary_files(tmp_path
             print(launch(lambda comm: float(comm.all_reduce(np.array(1.0))), 2).values)
         print(os.path.dirname(server._server._forkserver_address))
     """
-    script, folders = write_script(tmp_path, text), [tmp_path / "short", tmp_path / ("long" * 25)]
-    for folder in folders:
-        folder.mkdir()
-    environments = [{**os.environ, "TMPDIR": str(folder)} for folder in folders]
-    with ThreadPoolExecutor(2) as pool:
+    script, long = write_script(tmp_path, text), tmp_path / ("long" * 25)
+    long.mkdir()
+    with tempfile.TemporaryDirectory(dir="/tmp") as short, ThreadPoolExecutor(2) as pool:
+        environments = [{**os.environ, "TMPDIR": str(folder)} for folder in (short, long)]
         both = list(pool.map(lambda each: run_script(script, env=each), environments))
-    for printed, folder, listens in zip(both, folders, (f"{folders[0]}/pymp-", "/tmp/pymp-"), strict=True):
+        left = [*os.listdir(short), *os.listdir(long)]
+    for printed, listens in zip(both, (f"{short}/pymp-", "/tmp/pymp-"), strict=True):
         with subtests.test(listens):
             *values, used = printed.splitlines()
             assert values == ["[2.0, 2.0]"] * 5 and used.startswith(listens)
-            assert not os.path.exists(used) and not list(folder.iterdir())
+            assert not os.path.exists(used) and not left
 
 
 @pytest.mark.fast

@@ -1,4 +1,4 @@
-"""One JupyterLab and one Chromium for all; a failed test leaves a picture of its notebook, and the log."""
+"""One JupyterLab and one Chromium for all here; a failed test leaves a picture of its notebook, and the log."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ import lab
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser():
     if not find_spec("playwright"):
         pytest.skip("playwright is not installed")
@@ -15,7 +15,7 @@ def browser():
         yield browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(browser):  # which comes first: without one, none is needed
     with lab.jupyter_lab() as server:
         yield server

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -132,17 +133,24 @@ def without(server, extensions):
 
 
 def address(server, runtime, log):
-    """(url, token), which the server writes down once it listens."""
+    """(url, token), which the server writes down shortly before it listens."""
 
-    def written():
+    def listens():
         with suppress(json.JSONDecodeError):  # half written
-            found.extend(json.loads(path.read_text()) for path in runtime.glob("jpserver-*.json"))
+            about = [json.loads(path.read_text()) for path in runtime.glob("jpserver-*.json")]
+            found[:] = [each for each in about if connects(each["port"])]
         return found or server.poll() is not None
 
     found = []
-    if until(written, START) and found:
+    if until(listens, START) and found:
         return found[0]["url"], found[0]["token"]
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+def connects(port):
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
 
 
 def stop(server):
