@@ -1,4 +1,4 @@
-"""One JupyterLab and one Chromium for all here; a failed test leaves a picture of its notebook, and the log."""
+"""One JupyterLab and one Chromium for all here; what fails leaves a picture of its notebook, and the log."""
 
 from importlib.util import find_spec
 
