@@ -129,14 +129,18 @@ def test_bytes_over_one_link(stories, name):
 @pytest.mark.parametrize("name", PRESETS)
 def test_nobody_updates_before_the_last_gradient(stories, name):
     story = stories[name]
-    for step, (gate, _) in enumerate(story.gates):
-        parts = parts_of_step(story, step)
-        assert all(part["chunks"] > 0 for part in parts)
-        assert min(part["others"] for part in parts) == pytest.approx(0, abs=1e-12)
-        for part, diary in zip(parts, story.diaries, strict=True):
-            mine = [phase for phase in diary.phases if phase.step == step]
-            assert sum(part.values()) == pytest.approx(mine[-1].stop - mine[0].start)
-            assert mine[-1].start > gate
+    steps = range(len(story.gates))
+    parts = [parts_of_step(story, step) for step in steps]
+    diaries = [diary.phases for diary in story.diaries]
+    phases = [[[each for each in mine if each.step == step] for mine in diaries] for step in steps]
+    assert min(part["chunks"] for of_step in parts for part in of_step) > 0
+    least = [min(part["others"] for part in of_step) for of_step in parts]
+    assert least == pytest.approx([0] * len(steps), abs=1e-12)
+    took = [[mine[-1].stop - mine[0].start for mine in of_step] for of_step in phases]
+    sums = [[sum(part.values()) for part in of_step] for of_step in parts]
+    assert np.array(sums) == pytest.approx(np.array(took))
+    begun = [min(mine[-1].start for mine in of_step) for of_step in phases]
+    assert [start > gate for start, (gate, _) in zip(begun, story.gates, strict=True)] == [True] * len(steps)
 
 
 def test_a_straggler_costs_the_class_less_than_its_factor(stories):
@@ -181,8 +185,7 @@ def test_the_same_class_in_real_processes(stories):
     real = tell(setting, run=launch(worker_of(setting), 4, timeout=limit(300)))
     assert sorted(m[:3] for m in real.run.messages) == sorted(m[:3] for m in simulated.run.messages)
     assert real.losses == pytest.approx(simulated.losses, abs=1e-9)
-    for mine, kept in zip(real.diaries, simulated.diaries, strict=True):
-        assert mine.fingerprints == kept.fingerprints
+    assert [each.fingerprints for each in real.diaries] == [each.fingerprints for each in simulated.diaries]
     assert barrier({"real": real}).numbers
 
 

@@ -352,12 +352,12 @@ def test_the_rounds_are_those_of_the_librarys_ring(ranks):
     states, receives = pictures.ring_states(ranks)
     assert (states[-1] == ranks).all() and len(states) == 2 * ranks - 1
     assert ((states[ranks - 1] == ranks).sum(axis=1) == 1).all()
-    for rank, numbers in enumerate(passed_on(ranks)):
-        for turn, number in enumerate(numbers):
-            chunk = (rank - turn) % ranks
-            parts = sum(digit != "0" for digit in str(number))
-            assert states[turn][rank, chunk] == parts
-            assert ((rank + 1) % ranks, chunk) in receives[turn]
+    rounds = enumerate(passed_on(ranks))
+    moves = [(rank, turn, number) for rank, numbers in rounds for turn, number in enumerate(numbers)]
+    parts = [sum(digit != "0" for digit in str(number)) for *_, number in moves]
+    assert [states[turn][rank, (rank - turn) % ranks] for rank, turn, _ in moves] == parts
+    arrivals = [((rank + 1) % ranks, (rank - turn) % ranks) in receives[turn] for rank, turn, _ in moves]
+    assert all(arrivals)
 
 
 def test_pictures_show_their_numbers():
