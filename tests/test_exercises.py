@@ -31,6 +31,7 @@ import course_lib.exercises
 from course_lib import Link, simulate
 from course_lib.collectives import weighted_mean
 from course_lib.exercises import chapter2, chapter3, chapter4, chapter5, chapter12, limits
+from course_lib.exercises import report as exercises_report
 from course_lib.exercises.chapter10 import check_epoch_batches, check_server_mean, check_weighted_step
 from course_lib.exercises.report import checked
 from course_lib.pictures import timeline
@@ -270,6 +271,14 @@ def test_an_endless_loop_ends(check, endless, most, monkeypatch):
     before = sys.gettrace()
     rejected(check(endless), f"still running after {most}|: {most}, and the search does not end")
     assert sys.gettrace() is before
+
+
+def test_a_limit_that_is_reached_again_in_the_library_ends_the_check(monkeypatch):
+    def simulate(*_, **__):
+        raise limits.StillRunning("7 lines")
+
+    monkeypatch.setattr(exercises_report, "simulate", simulate)
+    rejected(check_server_mean(server_mean), "still running after 7 lines")
 
 
 def test_lines_of_other_packages_do_not_count(monkeypatch):

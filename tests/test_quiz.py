@@ -296,6 +296,7 @@ HINTS = [
     ("Q7", "quiz_no_range", {}, ["A-D", "a – d", "A—D", "A..D", "A…D", "A~D", "A-B, D"]),
     ("Q1", "quiz_too_long", {"most": 200}, ["A" * 201]),
     ("N4", "quiz_too_long", {"most": 200}, ["1" * 201]),
+    ("O1", "quiz_too_long", {"most": 200}, ["1" * 201]),
     ("N4", "quiz_empty", {}, [None, "", " ≈ . "]),
     ("N4", "quiz_not_number", {"unit": " in ms"}, [True, 1j, [5], b"5", "ten", "--5", "1,2,3", "e5"]),
     ("N3", "quiz_not_number", {"unit": ""}, ["1.2.3", "1,2.3", "1.234,5,6", "12 34 5,6"]),
