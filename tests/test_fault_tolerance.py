@@ -179,15 +179,6 @@ def test_bad_arguments_start_nothing(options, error, message):
         recovery(**{"script": SCRIPT, **options})
 
 
-@pytest.mark.parametrize(
-    ("kill", "message"),
-    [((2, 0), "kill_rank must be a whole number from 0 to 1; got 2"), ((0, -1), "kill_step .* got -1")],
-)
-def test_an_accident_that_cannot_be_starts_nothing(kill, message):
-    with pytest.raises(ValueError, match=message):
-        run_job(SCRIPT, kill=kill)
-
-
 @pytest.mark.parametrize("kill", [1, (1,), (0, 1, 2), "ab"[:1]])
 def test_an_accident_is_a_rank_and_a_step(kill):
     with pytest.raises(TypeError, match="kill must be "):

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from processes_helper import run_script, write_script
 from waiting import limit
 
 from course_lib import RankError, launch
@@ -264,13 +263,3 @@ def test_bad_workers():
         mlm_worker(SMALL, watch="loss")
     with pytest.raises(FrozenInstanceError):
         SMALL.seed = 3
-
-
-def test_the_kernel_needs_no_torch(tmp_path):
-    text = """
-    import sys
-    from course_lib.training.mlm import mlm_worker
-    mlm_worker()
-    print("torch" in sys.modules)
-    """
-    assert run_script(write_script(tmp_path, text)).strip() == "False"

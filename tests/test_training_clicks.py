@@ -1,8 +1,6 @@
 """Training on clicks: AUC against the best possible, one rank against several, compression."""
 
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import combinations
 
@@ -221,12 +219,3 @@ def test_comparing_takes_a_hook():
 def test_a_batch_larger_than_the_data():
     with pytest.raises(ValueError, match="needs 4,800 samples, but there are 2,400"):
         clicks_worker(replace(SMALL, batch=4800)).alone()
-
-
-def test_the_kernel_does_not_load_torch():
-    code = (
-        "import sys; from course_lib.training.clicks_table import compare_compression; "
-        "print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
