@@ -49,7 +49,7 @@ def ports(monkeypatch):
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
-    """The folder for temporary files, which must be empty in the end; torch in a rank may keep a cache there."""
+    """The folder for temporary files, empty in the end; torch in a rank may keep a cache there."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
