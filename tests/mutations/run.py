@@ -203,6 +203,7 @@ def _try_all(chosen, coverage, minutes):
         print(f"there is no {coverage}: nothing is known of who runs what, so everything runs each time")
     if hasattr(libc := ctypes.CDLL(None), "prctl"):
         libc.prctl(SUBREAPER, 1)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # nothing of ours stays
     reach, caught = Reach(coverage), 0
     with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
         copy = Copy(Path(folder).resolve(), minutes)
