@@ -26,9 +26,10 @@ import psutil
 from coverage import CoverageData
 from mutation import ROOT, NoLongerApplies, load
 
-MOST = 40  # tests to begin with: those that run least else of the library
-TESTS_LIMIT, FILES_LIMIT, REST_LIMIT = 600, 1500, 2400  # seconds; a run that takes longer hangs
+MOST = 40  # tests to begin with: those that run least else of the library than the module's package
+TESTS_LIMIT, FILES_LIMIT, REST_LIMIT = 600, 1200, 2400  # seconds; a run that takes longer hangs
 OPTIONS = ("-x", "-q", "-m", "not slow", "--nbval", "--nbval-current-env")
+AT_FIRST = 6  # files to go on with: those of which the same holds
 WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")  # as in the Makefile
 FILES = ("tests/test_*.py", "tests/browser/test_*.py", "notebooks/[0-9]*.ipynb")
 OURS = "tests/test_mutations.py"  # of no use here: a mutation that has been applied no longer applies
@@ -45,19 +46,28 @@ class Reach:
     def __init__(self, file):
         self._data = CoverageData(str(file))
         self._data.read()
-        self.cost = Counter()  # context -> how many lines it runs
+        self._lines = Counter()  # (context, folder of the library) -> how many of its lines it runs
         for measured in self._data.measured_files():
             for contexts in self._data.contexts_by_lineno(measured).values():
-                self.cost.update({*contexts, *(context.partition("|")[0] for context in contexts)})
+                whole = {*contexts, *(context.partition("|")[0] for context in contexts)}
+                self._lines.update((context, Path(measured).parent.name) for context in whole)
+        self._all = Counter()  # context -> how many lines it runs
+        for (context, _), lines in self._lines.items():
+            self._all[context] += lines
 
     def contexts(self, path, lines):
-        """Those that run one of `lines` of the module at `path`, cheapest first."""
+        """Those that run one of `lines` of the module at `path`, the likeliest to be about it first.
+
+        Each launch runs the launcher; a test of the launcher runs little else.
+        """
         found = set()
         for measured in self._data.measured_files():
             if f"/{measured}".endswith(f"/{path}"):
                 by_line = self._data.contexts_by_lineno(measured)
                 found.update(*(by_line.get(line, ()) for line in lines))
-        return sorted(found, key=lambda context: (self.cost[context], context))
+        folder = Path(path).parent.name
+        share = {context: self._lines[context, folder] / self._all[context] for context in found}
+        return sorted(found, key=lambda context: (-share[context], self._all[context], context))
 
 
 class Copy:
@@ -175,7 +185,7 @@ def plan(mutation, reach, copy):
     tests.sort(key=lambda test: order.index(test.partition("::")[0]))  # one file's together
     files = [file for file in dict.fromkeys(contexts) if file in copy.files]
     rest = [file for file in copy.files if file not in files]
-    runs = (TESTS_LIMIT, tests), (FILES_LIMIT, files), (REST_LIMIT, rest)
+    runs = (TESTS_LIMIT, tests), (FILES_LIMIT, files[:AT_FIRST]), (REST_LIMIT, files[AT_FIRST:] + rest)
     return [(limit, [*(WORKERS if names is not tests else ()), *names]) for limit, names in runs if names]
 
 
