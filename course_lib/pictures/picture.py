@@ -47,7 +47,7 @@ def _numbers(figure):
     """What each artist shows, in five digits: enough to notice a change, too few for a machine's rounding."""
     for axes in figure.axes:
         yield f"{axes.get_title(loc='left')} [{axes.get_xlabel()} | {axes.get_ylabel()}]"
-        bars = [bar for group in axes.containers for bar in group]
+        bars = {bar for group in axes.containers for bar in group}
         for line in axes.get_lines():
             yield f"  {line.get_label()}: {_summary(line.get_xdata())} | {_summary(line.get_ydata())}"
         for group in axes.containers:
