@@ -244,7 +244,7 @@ def test_out_may_share_the_memory_of_what_is_sent():
 
 
 @pytest.mark.fast
-def test_messages_go_on_after_one_that_did_not_fit():
+def test_messages_go_on_after_one_that_did_not_fit(subtests):
     def worker(comm):
         if comm.rank == 0:
             for number, size in enumerate([3, 2, 3, 3, 2, 2]):
@@ -260,8 +260,9 @@ def test_messages_go_on_after_one_that_did_not_fit():
         return got
 
     for run in (launch, simulate):
-        got = run(worker, 2).values[1]
-        assert got == ["refused", [1.0, 1.0], "refused", [3.0, 3.0, 3.0], "refused", [5.0, 5.0]]
+        with subtests.test(run=run.__name__):
+            got = run(worker, 2).values[1]
+            assert got == ["refused", [1.0, 1.0], "refused", [3.0, 3.0, 3.0], "refused", [5.0, 5.0]]
 
 
 @pytest.mark.fast
@@ -596,16 +597,17 @@ def test_a_result_that_cannot_be_read_names_its_rank():
 
 
 @pytest.mark.fast
-def test_a_worker_that_exits_has_left():
+def test_a_worker_that_exits_has_left(subtests):
     def worker(comm):
         if comm.rank == 1:
             sys.exit(3)
         comm.barrier()
 
     for run in (launch, simulate):
-        with pytest.raises(RankError, match=r"rank 1 left without a result \(exit code 3\)") as caught:
-            run(worker, 2)
-        assert (caught.value.rank, caught.value.reason) == (1, "left")
+        with subtests.test(run=run.__name__):
+            with pytest.raises(RankError, match=r"rank 1 left without a result \(exit code 3\)") as caught:
+                run(worker, 2)
+            assert (caught.value.rank, caught.value.reason) == (1, "left")
 
 
 @pytest.mark.fast

@@ -48,12 +48,13 @@ def test_the_loss_of_who_knows_only_frequencies(tmp_path):
 # Masking
 
 
-def test_the_ranks_samples_are_the_one_process_s():
+def test_the_ranks_samples_are_the_one_process_s(subtests):
     whole = training_samples(TEXT, SMALL, 4, range(8))
     for ranks in (2, 4, 8):
-        parts = [training_samples(TEXT, SMALL, 4, SMALL.share(rank, ranks)) for rank in range(ranks)]
-        for one, of_ranks in zip(whole, zip(*parts, strict=True), strict=True):
-            assert (one == np.concatenate(of_ranks)).all()
+        with subtests.test(ranks=ranks):
+            parts = [training_samples(TEXT, SMALL, 4, SMALL.share(rank, ranks)) for rank in range(ranks)]
+            for one, of_ranks in zip(whole, zip(*parts, strict=True), strict=True):
+                assert (one == np.concatenate(of_ranks)).all()
 
 
 def test_another_step_seed_or_number_is_another_sample():

@@ -167,12 +167,13 @@ def test_the_check_finds_what_has_no_counterpart(copy):
     assert "08_other: has no source" in main(["--check"], copy.source.parent)
 
 
-def test_a_chapter_that_the_course_does_not_list_is_refused_at_once(tmp_path):
+def test_a_chapter_that_the_course_does_not_list_is_refused_at_once(tmp_path, subtests):
     chapter = new_course(tmp_path, name="13_new")
     chapter.data.mkdir()
     (chapter.data / "course.json").write_text("[]")
     for arguments in (["--check"], ["--record"], []):
-        assert main(arguments, chapter.source.parent) == "13_new: not in data/course.json"
+        with subtests.test(arguments=arguments):
+            assert main(arguments, chapter.source.parent) == "13_new: not in data/course.json"
     assert not chapter.notebook.exists()
 
 

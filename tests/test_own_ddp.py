@@ -37,10 +37,11 @@ def test_without_averaging_the_comparison_would_tell():
     assert min(gaps) > 1e-3
 
 
-def test_buckets():
+def test_buckets(subtests):
     parameters = [nn.Parameter(torch.zeros(size)) for size in (10, 20, 5, 100, 1)]
     for nbytes, sizes in [(1, [[10], [20], [5], [100], [1]]), (100, [[10, 20], [5, 100], [1]])]:
-        assert [[each.numel() for each in bucket] for bucket in fill_buckets(parameters, nbytes)] == sizes
+        with subtests.test(nbytes=nbytes):
+            assert [[each.numel() for each in bucket] for bucket in fill_buckets(parameters, nbytes)] == sizes
     assert fill_buckets(parameters, 10**9) == [parameters]
 
 

@@ -77,19 +77,21 @@ def test_data_are_listed_with_origin_and_licence():
     assert all(cell.strip() for row in table for cell in row)
 
 
-def test_recordings_say_where_and_when():
+def test_recordings_say_where_and_when(subtests):
     for path in (ROOT / "data/recorded").glob("*.json"):
-        assert {"machine", "date"} <= json.loads(path.read_text(encoding="utf-8")).keys(), path.name
+        with subtests.test(path=path.name):
+            assert {"machine", "date"} <= json.loads(path.read_text(encoding="utf-8")).keys()
 
 
-def test_recordings_know_no_process_and_no_port():
+def test_recordings_know_no_process_and_no_port(subtests):
     for path in [ROOT / "data/horovod.json", *(ROOT / "data/recorded").glob("*.json")]:
-        recording = json.loads(path.read_text(encoding="utf-8"))
-        outputs = [output for cell in recording.get("cells", {}).values() for output in cell]
-        words = [text for output in outputs for text in rules.texts(nbformat.from_dict(output))]
-        if not outputs:
-            words = [json.dumps(recording)]
-        assert words and not [found for text in words for found in rules.machine_traces(text)], path.name
+        with subtests.test(path=path.name):
+            recording = json.loads(path.read_text(encoding="utf-8"))
+            outputs = [output for cell in recording.get("cells", {}).values() for output in cell]
+            words = [text for output in outputs for text in rules.texts(nbformat.from_dict(output))]
+            if not outputs:
+                words = [json.dumps(recording)]
+            assert words and not [found for text in words for found in rules.machine_traces(text)]
 
 
 def test_no_file_knows_the_machine_of_its_author():

@@ -201,13 +201,14 @@ def test_an_id_is_on_one_element(pages):
 
 
 @every_chapter
-def test_a_question_is_shown_with_its_choices(published, notebooks, name):
+def test_a_question_is_shown_with_its_choices(published, notebooks, name, subtests):
     asked = [cell.metadata.question for cell in notebooks[name].cells if "question" in cell.metadata]
     for path in (published / "site" / f"{name}.html", published / "slides" / f"{name}.slides.html"):
-        cards = re.findall(r'<div class="question">(.*?)</div>', path.read_text("utf-8"), re.DOTALL)
-        assert [card.count("<li>") for card in cards] == [len(each.choices) for each in asked]
-        assert all(each.key in card for each, card in zip(asked, cards, strict=True))
-        assert "You made no guess" not in path.read_text("utf-8")
+        with subtests.test(path=path.name):
+            cards = re.findall(r'<div class="question">(.*?)</div>', path.read_text("utf-8"), re.DOTALL)
+            assert [card.count("<li>") for card in cards] == [len(each.choices) for each in asked]
+            assert all(each.key in card for each, card in zip(asked, cards, strict=True))
+            assert "You made no guess" not in path.read_text("utf-8")
 
 
 def test_a_folder_of_other_things_is_left_alone(tmp_path):

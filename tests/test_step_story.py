@@ -41,17 +41,18 @@ def random_times(story, count=50):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bytes_on_each_link(stories, name):
+def test_bytes_on_each_link(stories, name, subtests):
     story = stories[name]
     for time in random_times(story):
-        now = state(story, time)
-        there = [m for m in story.run.messages if m.stop <= time]
-        flying = [m for m in story.run.messages if m.start <= time < m.stop]
-        for rank, link in enumerate(now.links):
-            assert link.arrived == sum(m.nbytes for m in there if m.source == rank)
-            gone = [m.nbytes * (time - m.start) / (m.stop - m.start) for m in flying if m.source == rank]
-            assert link.on_way == pytest.approx(sum(gone))
-        assert sorted(story.chunks[number][:5] for number, _ in now.flying) == sorted(map(tuple, flying))
+        with subtests.test(time=time):
+            now = state(story, time)
+            there = [m for m in story.run.messages if m.stop <= time]
+            flying = [m for m in story.run.messages if m.start <= time < m.stop]
+            for rank, link in enumerate(now.links):
+                assert link.arrived == sum(m.nbytes for m in there if m.source == rank)
+                gone = [m.nbytes * (time - m.start) / (m.stop - m.start) for m in flying if m.source == rank]
+                assert link.on_way == pytest.approx(sum(gone))
+            assert sorted(story.chunks[number][:5] for number, _ in now.flying) == sorted(map(tuple, flying))
 
 
 def calls_of(run, rank):
@@ -60,24 +61,27 @@ def calls_of(run, rank):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_who_works_and_who_waits(stories, name):
+def test_who_works_and_who_waits(stories, name, subtests):
     story = stories[name]
     kinds = ["load"] * 4 + ["forward"] + ["backward"] * LAYERS + ["update"]
     for time in random_times(story):
-        for rank, doing in enumerate(state(story, time).doing):
-            calls = calls_of(story.run, rank)
-            assert len(calls) == CALLS * story.setting.steps
-            within = [number for number, (start, stop) in enumerate(calls) if start <= time < stop]
-            if within:
-                assert (doing.kind, doing.step) == (kinds[within[0] % CALLS], within[0] // CALLS)
-            else:  # waiting, done, or in a moment between two calls, which a real rank needs
-                before = sum(stop <= time for _, stop in calls)
-                between = kinds[max(1, before) % CALLS - 1] if name == "real" else None
-                begins = "start" if before == 0 and time < story.diaries[rank].phases[0].start else between
-                assert doing.kind in ("wait", "done", begins)
-                assert (doing.kind == "done") <= (before == len(calls))
-                if before % CALLS == CALLS - 1 and name != "real":
-                    assert doing.kind == "wait"
+        with subtests.test(time=time):
+            for rank, doing in enumerate(state(story, time).doing):
+                calls = calls_of(story.run, rank)
+                assert len(calls) == CALLS * story.setting.steps
+                within = [number for number, (start, stop) in enumerate(calls) if start <= time < stop]
+                if within:
+                    assert (doing.kind, doing.step) == (kinds[within[0] % CALLS], within[0] // CALLS)
+                else:  # waiting, done, or in a moment between two calls, which a real rank needs
+                    before = sum(stop <= time for _, stop in calls)
+                    between = kinds[max(1, before) % CALLS - 1] if name == "real" else None
+                    begins = (
+                        "start" if before == 0 and time < story.diaries[rank].phases[0].start else between
+                    )
+                    assert doing.kind in ("wait", "done", begins)
+                    assert (doing.kind == "done") <= (before == len(calls))
+                    if before % CALLS == CALLS - 1 and name != "real":
+                        assert doing.kind == "wait"
 
 
 def entries(run, rank):
@@ -89,50 +93,57 @@ def entries(run, rank):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_for_whom(stories, name):
+def test_for_whom(stories, name, subtests):
     story, seen = stories[name], 0
     reduces = [entries(story.run, rank) for rank in range(story.setting.ranks)]
     assert {len(each) for each in reduces} == {LAYERS * story.setting.steps}
     for time in random_times(story):
-        now = state(story, time)
-        for rank, (doing, late) in enumerate(zip(now.doing, now.late, strict=True)):
-            if doing.kind != "wait":
-                assert late == ()
-                continue
-            first = next((number for number, (_, ended) in enumerate(reduces[rank]) if ended > time), None)
-            expected = [other for other, each in enumerate(reduces) if each[first][0] > time]
-            assert list(late) == expected
-            seen += bool(late)
+        with subtests.test(time=time):
+            now = state(story, time)
+            for rank, (doing, late) in enumerate(zip(now.doing, now.late, strict=True)):
+                if doing.kind != "wait":
+                    assert late == ()
+                    continue
+                first = next(
+                    (number for number, (_, ended) in enumerate(reduces[rank]) if ended > time), None
+                )
+                expected = [other for other, each in enumerate(reduces) if each[first][0] > time]
+                assert list(late) == expected
+                seen += bool(late)
     assert (seen > 0) == (name == "straggler")
 
 
-def test_for_whom_in_a_real_run(stories):
+def test_for_whom_in_a_real_run(stories, subtests):
     """Told by the messages: a rank that has sent none of a bucket's chunks was not there."""
     story = stories["real"]
     turns = 2 * (story.setting.ranks - 1)
     first = [[m.start for m in story.run.messages if m.source == rank][::turns] for rank in range(4)]
     waits = 0
     for time in random_times(story, 200):
-        for late in state(story, time).late:
-            waits += bool(late)
-            assert all(any(begun > time for begun in first[rank]) for rank in late)
+        with subtests.test(time=time):
+            for late in state(story, time).late:
+                waits += bool(late)
+                assert all(any(begun > time for begun in first[rank]) for rank in late)
     assert waits > 10
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_replicas_and_losses(stories, name):
+def test_replicas_and_losses(stories, name, subtests):
     story = stories[name]
     for time in random_times(story):
-        now = state(story, time)
-        updates = [
-            sum(stop <= time for _, stop in calls_of(story.run, rank)[CALLS - 1 :: CALLS])
-            for rank in range(story.setting.ranks)
-        ]
-        if name == "real":  # the call has ended a moment before the diary is written
-            updates = [min(updates[rank], _written(story, rank, time)) for rank in range(4)]
-        expected = [diary.fingerprints[count] for diary, count in zip(story.diaries, updates, strict=True)]
-        assert list(now.fingerprints) == expected
-        assert now.losses == story.losses[: min(updates) + 1]
+        with subtests.test(time=time):
+            now = state(story, time)
+            updates = [
+                sum(stop <= time for _, stop in calls_of(story.run, rank)[CALLS - 1 :: CALLS])
+                for rank in range(story.setting.ranks)
+            ]
+            if name == "real":  # the call has ended a moment before the diary is written
+                updates = [min(updates[rank], _written(story, rank, time)) for rank in range(4)]
+            expected = [
+                diary.fingerprints[count] for diary, count in zip(story.diaries, updates, strict=True)
+            ]
+            assert list(now.fingerprints) == expected
+            assert now.losses == story.losses[: min(updates) + 1]
 
 
 def _written(story, rank, time):
@@ -140,7 +151,7 @@ def _written(story, rank, time):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pieces_are_each_ranks_own(stories, name):
+def test_pieces_are_each_ranks_own(stories, name, subtests):
     story, used = stories[name], []
     for rank, diary in enumerate(story.diaries):
         part = story.shards[rank]
@@ -148,16 +159,19 @@ def test_pieces_are_each_ranks_own(stories, name):
         used += [sample for step in diary.samples for sample in step]
     assert len(set(used)) == len(used) == story.setting.ranks * story.setting.steps * 4
     for time in random_times(story):
-        for rank, desk in enumerate(state(story, time).desks):
-            loads = [p for p in story.diaries[rank].phases if p.kind == "load" and p.start <= time]
-            mine = story.diaries[rank].samples[loads[-1].step] if loads else story.diaries[rank].samples[0]
-            lying = sum(load.stop <= time for load in loads if load.step == loads[-1].step)
-            assert desk.pieces == mine[:lying]
-            assert desk.coming in (-1, *mine[lying : lying + 1])
+        with subtests.test(time=time):
+            for rank, desk in enumerate(state(story, time).desks):
+                loads = [p for p in story.diaries[rank].phases if p.kind == "load" and p.start <= time]
+                mine = (
+                    story.diaries[rank].samples[loads[-1].step] if loads else story.diaries[rank].samples[0]
+                )
+                lying = sum(load.stop <= time for load in loads if load.step == loads[-1].step)
+                assert desk.pieces == mine[:lying]
+                assert desk.coming in (-1, *mine[lying : lying + 1])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nobody_updates_before_the_slowest_has_arrived(stories, name):
+def test_nobody_updates_before_the_slowest_has_arrived(stories, name, subtests):
     story = stories[name]
     for step, (gate, rank) in enumerate(story.gates):
         updates = [
@@ -167,12 +181,14 @@ def test_nobody_updates_before_the_slowest_has_arrived(stories, name):
         if name in ("straggler", "real"):
             assert rank == 2
     for time in random_times(story):
-        now = state(story, time)
-        for doing in now.doing:
-            if doing.kind == "update":
-                assert all(
-                    other.step > doing.step or other.kind in ("wait", "update", "done") for other in now.doing
-                )
+        with subtests.test(time=time):
+            now = state(story, time)
+            for doing in now.doing:
+                if doing.kind == "update":
+                    assert all(
+                        other.step > doing.step or other.kind in ("wait", "update", "done")
+                        for other in now.doing
+                    )
 
 
 @pytest.mark.parametrize("name", NAMES)

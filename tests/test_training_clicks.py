@@ -56,15 +56,16 @@ def test_deepfm_comes_near_the_best_and_logistic_regression_does_not(results, se
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_best_is_that_of_the_held_out_clicks(results, seed):
+def test_the_best_is_that_of_the_held_out_clicks(results, seed, subtests):
     _, held_out = make_clicks(seed=seed)
     for model in ("deepfm", "logistic"):
-        result = results[model, seed]
-        assert result.best_auc == held_out.best_auc
-        assert len(result.aucs) == 4 and result.auc == result.aucs[-1]
-        assert result.aucs[0] == pytest.approx(0.5, abs=0.05)
-        assert result.run.losses[0] > 1.2 * result.run.losses[-1]
-        assert result.traffic is None
+        with subtests.test(model=model):
+            result = results[model, seed]
+            assert result.best_auc == held_out.best_auc
+            assert len(result.aucs) == 4 and result.auc == result.aucs[-1]
+            assert result.aucs[0] == pytest.approx(0.5, abs=0.05)
+            assert result.run.losses[0] > 1.2 * result.run.losses[-1]
+            assert result.traffic is None
 
 
 # --- the models

@@ -529,9 +529,10 @@ def test_a_script_is_one_module(name, node):
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_every_label_that_a_script_uses_exists(name):
+def test_every_label_that_a_script_uses_exists(name, subtests):
     for key in re.findall(r"labels\.(\w+)", script(name)):
-        assert key in LABELS, key
+        with subtests.test(key=key):
+            assert key in LABELS, key
 
 
 def test_nothing_is_fetched():
@@ -543,7 +544,7 @@ def test_the_files_are_package_data():
     assert {path.suffix for path in SOURCES.iterdir()} == {".js", ".css"}
 
 
-def test_laws_in_javascript(node):
+def test_laws_in_javascript(node, subtests):
     random.seed(2)
     shares = [0, 1, *(random.random() for _ in range(10)), *(1 - 10.0**-place for place in range(1, 10))]
     cases = [(share, ranks) for share in shares for ranks in (1, random.randint(2, 10**6))]
@@ -553,11 +554,12 @@ def test_laws_in_javascript(node):
         "p < 1 ? amdahlLimit(p) : 0, p < 1 ? amdahlWorkers(p) : 0])",
     )
     for (p, n), row in zip(cases, got, strict=True):
-        limited = [laws.amdahl_limit(p), laws.amdahl_workers(p)] if p < 1 else [0, 0]
-        assert row == [laws.amdahl_speedup(p, n), laws.gustafson_speedup(p, n), *limited]
+        with subtests.test(p=p, n=n):
+            limited = [laws.amdahl_limit(p), laws.amdahl_workers(p)] if p < 1 else [0, 0]
+            assert row == [laws.amdahl_speedup(p, n), laws.gustafson_speedup(p, n), *limited]
 
 
-def test_all_reduce_times_in_javascript(node):
+def test_all_reduce_times_in_javascript(node, subtests):
     random.seed(3)
     cases = [
         (
@@ -576,13 +578,14 @@ def test_all_reduce_times_in_javascript(node):
         "takeoverBytes(k, b, a, name), k > 1 ? busBandwidth(m, 0.1, k) : 0])",
     )
     for (m, k, b, a, name), (seconds, takeover, bus) in zip(cases, got, strict=True):
-        widget = ring_time(nbytes=1, ranks=k, bandwidth=b, latency=a, algorithm=name)
-        assert seconds == laws.all_reduce_time(m, k, b, a, name)
-        assert takeover == pytest.approx(widget.takeover, rel=1e-14)
-        assert bus == (laws.bus_bandwidth(m, 0.1, k) if k > 1 else 0)
+        with subtests.test(m=m, k=k, b=b, a=a, name=name):
+            widget = ring_time(nbytes=1, ranks=k, bandwidth=b, latency=a, algorithm=name)
+            assert seconds == laws.all_reduce_time(m, k, b, a, name)
+            assert takeover == pytest.approx(widget.takeover, rel=1e-14)
+            assert bus == (laws.bus_bandwidth(m, 0.1, k) if k > 1 else 0)
 
 
-def test_plans_in_javascript(node):
+def test_plans_in_javascript(node, subtests):
     draw = random.Random(7)
     widgets = [planner() for _ in range(60)]
     for widget in widgets:
@@ -605,12 +608,13 @@ def test_plans_in_javascript(node):
         "transformerParameters(job.layers, job.width, job.vocabulary, job.sequence)])",
     )
     for widget, (memory, step, parameters) in zip(widgets, got, strict=True):
-        plan, counted = widget.plan, [widget.layers, widget.width, widget.vocabulary, widget.sequence]
-        assert parameters == transformer(*counted).parameters
-        assert memory.pop("largest") == plan.largest
-        assert memory == {name: getattr(plan.memory, name) for name in memory}
-        assert step == {name: getattr(plan.step, name) for name in step}
-        assert len(memory) == len(step) == 5
+        with subtests.test(**widget.state()):
+            plan, counted = widget.plan, [widget.layers, widget.width, widget.vocabulary, widget.sequence]
+            assert parameters == transformer(*counted).parameters
+            assert memory.pop("largest") == plan.largest
+            assert memory == {name: getattr(plan.memory, name) for name in memory}
+            assert step == {name: getattr(plan.step, name) for name in step}
+            assert len(memory) == len(step) == 5
 
 
 def random_plan(draw):
@@ -632,7 +636,7 @@ def random_plan(draw):
     }
 
 
-def test_numbers_are_written_alike(node):
+def test_numbers_are_written_alike(node, subtests):
     random.seed(4)
     cases = [0, 1, 9.995, 10, 12.5, 82.5, 99.95, 999.5, 1e6, 5e-4] + [
         10 ** random.uniform(-6, 6) for _ in range(200)
@@ -647,7 +651,8 @@ def test_numbers_are_written_alike(node):
     calls = ", ".join(f"$text.{name}(x)" for name in names)
     got = node("ring_time", f"{json.dumps(cases)}.map(x => [{calls}])")
     for x, row in zip(cases, got, strict=True):
-        assert row == [function(x) for function in names.values()], x
+        with subtests.test(x=x):
+            assert row == [function(x) for function in names.values()], x
 
 
 def test_presets_are_those_of_the_literature():

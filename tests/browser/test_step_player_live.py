@@ -205,10 +205,11 @@ def test_a_story_of_real_processes(notebook):
 # --- for every reader
 
 
-def test_every_control_has_a_name(notebook):
+def test_every_control_has_a_name(notebook, subtests):
     for mode in MODES:
-        kernel(notebook, f"p.mode = {mode!r}")
-        assert notebook.ask(NAMELESS) == []
+        with subtests.test(mode=mode):
+            kernel(notebook, f"p.mode = {mode!r}")
+            assert notebook.ask(NAMELESS) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

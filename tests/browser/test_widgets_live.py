@@ -162,14 +162,15 @@ def test_every_fast_press_counts(notebook):
     until(lambda: kernel(notebook, "print(amdahl_.p)") == "0.5")
 
 
-def test_a_field_takes_what_the_slider_cannot(notebook):
+def test_a_field_takes_what_the_slider_cannot(notebook, subtests):
     field = widget(notebook, "amdahl").locator("input[type=number]").first
     field.fill("0.9995")
     until(lambda: kernel(notebook, "print(amdahl_.p)") == "0.9995")
     assert "at most 2,000." in said(notebook, "amdahl")
     for wrong in ("1.2", "-0.1", ""):
-        field.fill(wrong)
-        assert field.get_attribute("aria-invalid") == "true"
+        with subtests.test(wrong=wrong):
+            field.fill(wrong)
+            assert field.get_attribute("aria-invalid") == "true"
     assert kernel(notebook, "print(amdahl_.p)") == "0.9995"
     field.blur()
     assert field.input_value() == "0.9995" and field.get_attribute("aria-invalid") == "false"
@@ -431,13 +432,15 @@ def test_the_browser_says_what_python_says(notebook, name, subtests):
 # --- for every reader
 
 
-def test_every_control_has_a_name(notebook):
+def test_every_control_has_a_name(notebook, subtests):
     assert notebook.ask(NAMELESS) == []
     for name in WIDGETS:
-        assert widget(notebook, name).locator("[role=status]").count() == 1
+        with subtests.test(name=name):
+            assert widget(notebook, name).locator("[role=status]").count() == 1
     for name in ("amdahl", "planner", "ring_time", "sync_async", "timeline", "ring"):
-        chart = widget(notebook, name).locator("svg[role=img]")
-        assert chart.get_attribute("aria-label") == said(notebook, name)
+        with subtests.test(name=name):
+            chart = widget(notebook, name).locator("svg[role=img]")
+            assert chart.get_attribute("aria-label") == said(notebook, name)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
