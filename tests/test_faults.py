@@ -466,6 +466,14 @@ def test_the_kernel_is_interrupted(tmp_path, subtests):
     assert (printed, process.returncode, len(servers)) == ("", 0, 1)
 
 
+def test_a_rank_that_finds_no_folder_any_more_leaves_without_a_word(tmp_path):
+    """The launcher was interrupted while it started."""
+    code = "from course_lib.processes import rank, server; end, mine = server.pipe(); rank.run(0, {!r}, mine)"
+    command = [sys.executable, "-c", code.format(str(tmp_path / "gone"))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit(100))
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 1)
+
+
 KILLED = """
     import ctypes, os, signal, time
     from pathlib import Path
