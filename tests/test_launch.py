@@ -785,7 +785,6 @@ def test_ranks_run_the_library_as_it_is_now(tmp_path):
     assert printed.splitlines() == [str((copy, False)), str((copy, True))]
 
 
-@pytest.mark.slow
 def test_where_ranks_cannot_be_forked_they_are_spawned(tmp_path):
     script = write_script(
         tmp_path,
