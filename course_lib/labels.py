@@ -4,6 +4,8 @@ LABELS = {
     # predictions
     "prediction": "Prediction {key}",
     "prediction_still": "Prediction {key}: run this cell to answer.",
+    "figure": "Figure:",
+    "compared": "Prediction {key}, compared:",
     "no_guess": "You made no guess. Measured: {measured}",
     "no_choice": "You made no guess. The answer is {measured}.",
     "choice": "Your guess: {guess}. The answer is {measured}.",

@@ -9,16 +9,21 @@ from course_lib.labels import label
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """guess: None, a number or a choice; measured: what came out. Shows both.
+    """The prediction `key`; guess: None, a number or a choice; measured: what came out. Shows all three.
 
     computed: `measured` is no measurement, but comes out of a formula or of the simulator.
     """
 
+    key: str
     guess: object
     measured: object
     computed: bool = False
 
     def __repr__(self):
+        # JupyterLab shows the first line of a folded output: there the answer must not stand.
+        return f"{label('compared', key=self.key)}\n{self._verdict()}"
+
+    def _verdict(self):
         measured, key = _short(self.measured), "_computed" if self.computed else ""
         if isinstance(self.measured, str):
             return label("no_choice" if self.guess is None else "choice", guess=self.guess, measured=measured)
@@ -31,7 +36,7 @@ class Comparison:
 
 
 def predict(key, choices=None, unit=""):
-    """A question to the learner: show it in a cell, then .compare(measured) in a later one.
+    """A question to the learner: show it in a cell, and begin a later one with .compare(measured).
 
     key: unique in the course, such as "3.2". choices: the letters to choose from, such as "abc"; None asks
     for a number, with `unit`. Without a guess (Run All, CI) everything still runs.
@@ -39,11 +44,6 @@ def predict(key, choices=None, unit=""):
     from course_lib.widgets.prediction import Prediction  # here, for `compare` needs no widgets
 
     return Prediction(key, choices, unit)
-
-
-def compare(guess, measured, computed=False):
-    """Show `guess` (None if the learner made none) beside `measured`, or beside what was `computed`."""
-    return Comparison(guess, measured, computed)
 
 
 def _is_number(value):

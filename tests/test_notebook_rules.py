@@ -105,6 +105,14 @@ def every_code_cell(source):
     return change
 
 
+def folded(place, what, *outputs):
+    def change(notebook):
+        notebook.cells[place].metadata["jupyter"] = {f"{what}_hidden": True}
+        notebook.cells[place].outputs = list(outputs)
+
+    return change
+
+
 def html(text):
     return showing(new_output("display_data", {"text/html": text}))
 
@@ -166,7 +174,20 @@ BREACHES = {
     ],
     "known_tags": [(tagged(2, "sovled"), "sovled"), (tagged(2, "claim-9"), "claim-9")],
     "answers_are_hidden": [(replaced(2, "x = 1", "guess.compare(1)"), "reveal")],
-    "comparisons_show": [(replaced(2, "x = 1", "guess.compare(1)\nx"), "put it last")],
+    "what_is_hidden_gives_nothing_away": [
+        (folded(2, "source"), "x = 1"),
+        (folded(7, "source"), "One solution"),
+        (folded(2, "outputs", printed("\n12 messages\nsent:\n")), "12 messages"),
+        (folded(2, "outputs", new_output("display_data", {"text/plain": "Bars"})), "Bars"),
+        (
+            lambda notebook: [
+                folded(2, "outputs", printed("messages:\n"))(notebook),
+                replaced(2, "x = 1", "guess.compare(1)")(notebook),
+                tagged(2, "reveal")(notebook),
+            ],
+            "messages:",
+        ),
+    ],
     "live_is_not_compared": [(tagged(3, "live"), "live")],
     "slides": [(lambda notebook: notebook.cells[1].metadata.pop("slideshow"), "cell 1")],
     "questions_can_be_shown": [

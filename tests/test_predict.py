@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from course_lib.predict import compare, predict
+from course_lib.predict import Comparison
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from course_lib.predict import compare, predict
     ],
 )
 def test_compare(guess, measured, text):
-    assert repr(compare(guess, measured)) == text
+    assert repr(Comparison("5.3", guess, measured)).splitlines() == ["Prediction 5.3, compared:", text]
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,4 @@ def test_compare(guess, measured, text):
     ],
 )
 def test_what_was_computed_is_not_called_measured(guess, measured, text):
-    assert repr(compare(guess, measured, computed=True)) == text
-    assert predict("5.3", unit="times").compare(2.0, computed=True) == compare(None, 2.0, computed=True)
+    assert repr(Comparison("5.3", guess, measured, computed=True)).splitlines()[1:] == [text]

@@ -18,7 +18,7 @@ from course_lib.labels import LABELS
 from course_lib.pictures import wording
 from course_lib.planner import GPUS, MODELS, OPTIMISERS, RECOMPUTE, STRATEGIES, transformer
 from course_lib.planner import PRECISIONS as PRECISIONS_OF_A_PLAN
-from course_lib.predict import compare, predict
+from course_lib.predict import Comparison, predict
 from course_lib.widgets import (
     amdahl,
     planner,
@@ -493,20 +493,20 @@ def test_a_ring_players_state():
 # --- predictions
 
 
-def test_a_prediction_holds_a_guess():
-    prediction = predict("3.1", choices="abc")
-    assert repr(prediction.compare("b")) == "You made no guess. The answer is b."
+def test_a_prediction_holds_a_guess_and_shows_it(capsys):
+    prediction, number = predict("3.1", choices="abc"), predict("3.2", unit="steps")
+    prediction.compare("b")
     prediction.guess = "a"
-    assert repr(prediction.compare("b")) == repr(compare("a", "b"))
-    prediction.guess = None
-    number = predict("3.2", unit="steps")
+    prediction.compare("b")
     number.guess = 50
-    assert number.compare(100).guess == 50 and isinstance(number.guess, int)
-    assert "factor of 2" in repr(number.compare(100))
+    number.compare(100.0, computed=True)
+    assert isinstance(number.guess, int)
+    shown = [("3.1", None, "b"), ("3.1", "a", "b"), ("3.2", 50, 100.0, True)]
+    assert capsys.readouterr().out == "".join(f"{Comparison(*each)!r}\n" for each in shown)
 
 
 def test_comparing_needs_no_widgets():
-    code = "import sys; from course_lib.predict import compare, predict; print('anywidget' in sys.modules)"
+    code = "import sys; from course_lib.predict import Comparison, predict; print('anywidget' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

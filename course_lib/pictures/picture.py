@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
+from course_lib.labels import label
 from course_lib.pictures.style import DPI
 
 
@@ -28,7 +29,8 @@ class Picture:
         self._width = round(figure.get_figwidth() * 100)
 
     def __repr__(self):
-        return "\n".join([self.alt, *self.numbers])
+        # JupyterLab shows the first line of a folded output: not what the figure says.
+        return "\n".join([label("figure"), self.alt, *self.numbers])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data = {"image/png": self.png, "text/plain": repr(self)}

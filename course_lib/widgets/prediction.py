@@ -4,6 +4,7 @@ import contextlib
 import math
 
 import traitlets
+from IPython.display import display
 
 from course_lib import progress
 from course_lib.labels import label
@@ -75,11 +76,11 @@ class Prediction(CourseWidget):
         return hands
 
     def compare(self, measured, computed=False):
-        """The guess beside `measured`, as a Comparison; a guess is locked from now on."""
+        """Show the guess beside `measured`, before whatever else the cell shows; a guess is locked now."""
         if self.guess is not None and not self.locked:
             progress.note("comparison", self.key, value=self.guess, measured=measured)
             self.locked = True
-        return Comparison(self.guess, measured, computed)
+        display(Comparison(self.key, self.guess, measured, computed))
 
     def __repr__(self):
         """What is read where the element is not: in the stored notebook, or when it is opened anew."""

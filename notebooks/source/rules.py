@@ -42,6 +42,11 @@ CAPTION = re.compile(r"\*Recorded on \d+ cores \(\w+\), .*, on \d{4}-\d\d-\d\d\.
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 BASE64 = re.compile(r"base64,[\w+/=\s]+")
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(")
+SOLUTION = re.compile("# One solution")
+HARMLESS = re.compile("(def|from|import|#) .*")
+PLACEHOLDERS = ("text/html", "image/svg+xml", "text/markdown", "text/plain")  # the first there is
+COMPARED = re.compile(r"Prediction \d+\.\d+, compared:")
+NEUTRAL = re.compile(r"\D+:|" + COMPARED.pattern)  # a heading without a number
 IMAGE_TAG = re.compile(r"<img\b[^>]*>")
 
 RULES = []
@@ -261,23 +266,24 @@ def answers_are_hidden(notebook):
 
 
 @rule
-def comparisons_show(notebook):
-    """A guess is seen beside what came out: the comparison is the cell's last expression, or printed."""
+def what_is_hidden_gives_nothing_away(notebook):
+    """JupyterLab shows the first line of folded code, and of folded output."""
     for index, cell in numbered(notebook, "code"):
-        if ".compare(" in cell.source and not any(map(_shows_comparison, _shown(cell.source))):
-            yield f"cell {index}: compares a prediction, but shows nothing; put it last, or print it"
+        about = cell.metadata.get("jupyter", {})
+        code, harmless = cell.source.partition("\n")[0], SOLUTION if "solution" in tags(cell) else HARMLESS
+        if about.get("source_hidden") and not harmless.fullmatch(code):
+            yield f"cell {index}: its folded code begins with {code!r}, not with {harmless.pattern!r}"
+        if about.get("outputs_hidden") and cell.outputs:
+            line, neutral = first_line(cell.outputs[0]), COMPARED if ".compare(" in cell.source else NEUTRAL
+            if not neutral.fullmatch(line):
+                yield f"cell {index}: its folded output begins with {line!r}, not with {neutral.pattern!r}"
 
 
-def _shown(source):
-    """The expressions whose value a reader sees: what is printed, and the last."""
-    body = ast.parse(source).body
-    calls = [node for node in ast.walk(ast.Module(body, [])) if isinstance(node, ast.Call)]
-    printed = [call for call in calls if getattr(call.func, "id", None) == "print"]
-    return printed + [node.value for node in body[-1:] if isinstance(node, ast.Expr)]
-
-
-def _shows_comparison(node):
-    return ".compare(" in ast.unparse(node)
+def first_line(output):
+    """What JupyterLab's placeholder of a folded output shows; an error's shows nothing."""
+    data = output.get("data", {})
+    text = next((data[kind] for kind in PLACEHOLDERS if kind in data), output.get("text", ""))
+    return next(filter(None, text.split("\n")), ":")
 
 
 @rule
