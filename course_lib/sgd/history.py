@@ -58,6 +58,20 @@ class History:
             losses = np.array([problem.loss(theta) for theta in self.parameters])
         return np.where(np.isnan(losses), np.inf, losses)
 
+    def round_seconds(self, workers):
+        """Seconds for as many gradients as there are `workers`, over the second half of the run."""
+        half = len(self) // 2 - 1
+        gradients = int(self.gradients[-1] - self.gradients[half])
+        return workers * float(self.seconds[-1] - self.seconds[half]) / gradients
+
+    def leads(self, workers):
+        """(n,): how many steps the first worker has finished more than the slowest, after each update.
+
+        For ways in which an update is one gradient of one of the ranks 1 to `workers`.
+        """
+        done = np.cumsum(self.sources[:, None] == np.arange(1, workers + 1), axis=0)
+        return done.max(axis=1) - done.min(axis=1)
+
     def reached(self, problem, below):
         """A Reached: what it took until the loss was under `below` for good; None if it never was."""
         below = real_number("below", below, -np.inf, finite=False)

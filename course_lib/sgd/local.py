@@ -7,8 +7,9 @@ from course_lib.sgd.work import Work, checked
 def local(problem, rounds, rate, period, *, batch=None, times=None, seed=0):
     """A worker function for K ranks that all work; each returns the run's History, one row a round.
 
-    period: local steps a round; with 1 it is synchronous SGD. The rest as in `synchronous`. DiLoCo averages
-    this way too, every few hundred steps (Douillard et al. 2023).
+    period: local steps a round; with 1 it is synchronous SGD. The rest as in `synchronous`. DiLoCo takes a
+    few hundred steps a round, and an outer optimizer takes the mean change for a gradient (Douillard et al.
+    2023).
     """
     rate, times = checked(problem, rate, batch, times, seed, rounds=rounds, period=period)
 

@@ -1,7 +1,8 @@
 """A parameter server on rank 0, and workers that fetch the parameters, compute, and send their gradient.
 
-All three ways differ only in when the server lets a worker go on. Rank 0 only serves: K workers need K + 1
-ranks. Rank 0 returns the run's History, the others None.
+The first three ways differ only in when the server lets a worker go on. Rank 0 only serves: K workers need
+K + 1 ranks. (`parameter_server_all_reduce` is another kind: its rank 0 works, too.) Rank 0 returns the run's
+History, the others None. `sharded` has several servers.
 """
 
 import math
@@ -26,10 +27,11 @@ def asynchronous(problem, updates, rate, *, batch=None, times=None, seed=0):
 
 
 def stale_synchronous(problem, updates, rate, slack, *, batch=None, times=None, seed=0):
-    """Asynchronous, but nobody begins a step while `slack` steps ahead of the slowest (Ho et al. 2013).
+    """Asynchronous, but nobody begins a step with a lead of more than `slack` steps (Ho et al. 2013).
 
-    slack: in steps of one worker; 0 is lockstep, infinity is asynchronous. The staleness of an update is at
-    most (K - 1) (2 slack + 1) updates: meanwhile each other worker takes at most 2 slack + 1 steps.
+    lead: finished steps more than the slowest has; so it is at most slack + 1 at the end of a step. slack: 0
+    is lockstep, infinity is asynchronous. The staleness of an update is at most (K - 1) (2 slack + 1): its
+    worker begins at most `slack` steps ahead of another, which at its end is at most slack + 1 ahead.
     """
     rate, times = checked(problem, rate, batch, times, seed, updates=updates)
     if slack != math.inf:
@@ -83,6 +85,49 @@ def backup(problem, steps, rate, extra, *, batch=None, times=None, seed=0):
         return _finish(comm, log)
 
     return _server_and_workers(serve, problem, batch, times, seed)
+
+
+def sharded(problem, steps, rate, servers, *, batch=None, times=None, seed=0):
+    """Asynchronous, with the parameters in parts: each of the first `servers` ranks keeps one, the rest work.
+
+    A worker fetches all parts, computes, and sends each server its part of the gradient; each begins with
+    another server. steps: of each worker. Server s returns the History of its part, the workers None. The
+    rest as in `asynchronous`.
+    """
+    rate, times = checked(problem, rate, batch, times, seed, steps=steps, servers=servers)
+    parts = np.array_split(np.arange(len(problem.start)), servers)
+
+    def serve(comm):
+        log, read, left = Log(problem.start[parts[comm.rank]]), {}, {}
+        for worker in range(servers, comm.size):
+            left[worker] = steps
+            _release(comm, [worker], log, read)
+        while any(left.values()):
+            source, gradient = comm.recv_any()
+            log.update(log.theta - rate * gradient, comm.time(), source, log.version - read[source])
+            left[source] -= 1
+            if left[source]:
+                _release(comm, [source], log, read)
+        return log.history()
+
+    def worker(comm):
+        workers = comm.size - servers
+        if workers < 1:
+            raise ValueError(f"{servers} servers and their workers need more ranks than {comm.size}")
+        with may_diverge():
+            if comm.rank < servers:
+                return serve(comm)
+            work = Work(comm, problem, comm.rank - servers, workers, batch, times, seed)
+            order = np.roll(range(servers), -(comm.rank % servers)).tolist()
+            theta = np.empty(len(problem.start))
+            for _ in range(steps):
+                for server in order:
+                    theta[parts[server]] = comm.recv(server)
+                gradient = work.gradient(theta)
+                for server in order:
+                    comm.send(gradient[parts[server]], server)
+
+    return worker
 
 
 def _server_and_workers(serve, problem, batch, times, seed):
