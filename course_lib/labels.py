@@ -679,15 +679,15 @@ LABELS = {
     "ch6_slack_title": "Slack evens out chance, not a worker that stays slow",
     "ch6_slack_alt": "Seconds for K gradients against a slack of {slacks} steps, as points; levels without "
     "slack as lines. {listed}.",
-    "ch6_link_title": "On a slow link the server's port sets the pace, not the barrier",
+    "ch6_link_title": "On a slow link one server's port sets the pace, not the barrier",
     "ch6_link_alt": "Seconds for K gradients against the number of workers, where sending one gradient takes "
     "{share:g} s and computing it 1 s; points simulated, laws as lines. At {most} workers: {listed}.",
-    "ch6_limit": "law: 2 sin(π / (2(2τ + 1)))",
-    "ch6_delay": "delay τ (updates)",
+    "ch6_case_far": "{workers}, the last one slow, updates: {updates}, {size} parameters, rate {rate:g}",
+    "ch6_deviation": "standard deviation of the times / their mean",
     "ch6_rate_curvature": "largest stable ηλ",
-    "ch6_stable_title": "The older the gradient, the shorter the step it allows",
-    "ch6_stable_alt": "Largest stable rate times curvature against the delay from 0 to {last} updates: the "
-    "law as a line, down to {end:.3g}, and what runs found as points. {listed}.",
+    "ch6_stable_title": "A little chance helps little, much chance a lot",
+    "ch6_stable_alt": "Largest stable rate times curvature, at a mean staleness of 7, against the standard "
+    "deviation of the compute times; points are medians of the draws, bars from least to most. {listed}.",
     "ch6_distance": "distance from the minimum |θ|",
     "ch6_fates_title": "Same η, same mean staleness, opposite fates",
     "ch6_fates_alt": "Distance from the minimum against updates, on a logarithmic axis. Largest of the last "

@@ -1,5 +1,6 @@
 """Chapter 6: what it says of waiting and staleness holds; its checkers and pictures."""
 
+import heapq
 import math
 
 import numpy as np
@@ -8,9 +9,8 @@ import torch
 from attempts import accepts, rejected, rejects, waits_for
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn.parallel import DistributedDataParallel
 
-from course_lib import Link, launch, laws, simulate
+from course_lib import Link, laws, simulate
 from course_lib.exercises.chapter6 import best_shares, check_safe_rate, check_server, check_shares
 from course_lib.pictures import staleness as stale_pictures
 from course_lib.pictures import waiting
@@ -24,6 +24,8 @@ from course_lib.sgd import (
     digits,
     local,
     quadratic,
+    races,
+    sharded,
     stale_synchronous,
     step_seconds,
     synchronous,
@@ -36,12 +38,6 @@ DIGITS = digits()
 
 def train(worker, ranks, link=FREE):
     return simulate(worker, ranks, link=link).values[0]
-
-
-def round_seconds(history, workers):
-    half = len(history) // 2 - 1
-    gradients = history.gradients[-1] - history.gradients[half]
-    return workers * (history.seconds[-1] - history.seconds[half]) / gradients
 
 
 # --- 6.1
@@ -225,14 +221,74 @@ test_wrong_servers_are_rejected = rejects(
 )
 
 
-def test_a_server_that_is_right_for_equal_workers_only():
-    """Equal workers in lockstep: staleness K - 1 after the first round; with a slow one it is not."""
+def capped(most):
+    """Right as long as no more than `most` updates are asked for."""
 
-    def guessed(staleness):
-        return [min(version, 1) for version in range(len(staleness))]
+    def serve(comm, theta, rate, updates):
+        return server_of(more=min(0, most - updates))(comm, theta, rate, updates)
 
-    report = check_server(of_random(guessed))
-    rejected(report, "by the messages")
+    return serve
+
+
+def at_rate(fixed):
+    def serve(comm, theta, rate, updates):
+        return server_of()(comm, theta, fixed, updates)
+
+    return serve
+
+
+def keeping(change):
+    """A server whose parameters go through `change` after each update."""
+
+    def serve(comm, theta, rate, updates):
+        read, staleness = dict.fromkeys(range(1, comm.size), 0), []
+        for worker in read:
+            comm.send(theta, worker)
+        for version in range(updates):
+            worker, gradient = comm.recv_any()
+            staleness.append(version - read[worker])
+            theta = change(theta - rate * gradient)
+            comm.send(theta, worker)
+            read[worker] = version + 1
+        for worker in read:
+            comm.send(np.empty(0), worker)
+        return theta, staleness
+
+    return serve
+
+
+def with_lateness(late):
+    """A server that returns `late(workers, updates)` as the list of staleness."""
+
+    def serve(comm, theta, rate, updates):
+        theta, _ = server_of()(comm, theta, rate, updates)
+        return theta, late(comm.size - 1, updates)
+
+    return serve
+
+
+test_shortcuts_of_a_server_are_rejected = rejects(
+    check_server,
+    (capped(12), "the server took 12 gradients"),
+    (at_rate(0.125), "after update 1 the server sent"),
+    (at_rate(0.5), "after update 1 the server sent"),
+    (keeping(lambda theta: theta[:2]), "after update 1 the server sent"),
+    (keeping(lambda theta: theta.astype(np.float32)), "the server sent"),
+    (keeping(lambda theta: np.round(theta, 3)), "the server sent"),
+    (keeping(lambda theta: theta.astype(int)), "the server sent"),
+    (with_lateness(lambda k, n: [0] * n), "count them"),
+    (with_lateness(lambda k, n: [k - 1] * n), "by the messages"),
+    (with_lateness(lambda k, n: [min(k - 1, version) for version in range(n)]), "by the messages"),
+    (with_lateness(lambda k, n: k - 1), "the list of staleness"),
+)
+
+test_nothing_yet_is_not_attempted = waits_for(check_server, check_shares, check_safe_rate, stubs=[None, ...])
+
+
+@pytest.mark.parametrize("check", [check_server, check_shares, check_safe_rate])
+@pytest.mark.parametrize("given", [3, "serve", [1, 2], np.ones(3)])
+def test_what_is_no_function_gets_a_plain_sentence(check, given):
+    rejected(check(given), "a function is asked for")
 
 
 # --- 6.2
@@ -257,8 +313,80 @@ def proportional(weight):
     return shares
 
 
+def by_bisection(seconds, total):
+    """The shortest step by halving an interval; then the samples too many are taken back."""
+    low, high = 0.0, float(max(seconds) * total)
+    for _ in range(200):
+        middle = (low + high) / 2
+        most = [int(middle / each) for each in seconds]
+        low, high = (low, middle) if min(most) >= 1 and sum(most) >= total else (middle, high)
+    most = [int(high / each) for each in seconds]
+    for worker, share in enumerate(most):
+        most[worker] -= min(sum(most) - total, share - 1)
+    return tuple(most)
+
+
+def from_a_heap(seconds, total):
+    queue = [(2 * each, worker) for worker, each in enumerate(seconds)]
+    heapq.heapify(queue)
+    shares = [1.0] * len(seconds)
+    for _ in range(total - len(seconds)):
+        done, worker = heapq.heappop(queue)
+        shares[worker] += 1
+        heapq.heappush(queue, (done + seconds[worker], worker))
+    return np.array(shares)
+
+
 test_right_shares_pass = accepts(
-    check_shares, best_shares, lambda seconds, total: best_shares(seconds, total).tolist()
+    check_shares,
+    best_shares,
+    lambda seconds, total: best_shares(seconds, total).tolist(),
+    by_bisection,
+    from_a_heap,
+)
+
+
+def greedy(start, most=10**9):
+    """Each sample to whoever would be done first, from shares of `start`, up to `most` samples."""
+
+    def shares(seconds, total):
+        mine = np.full(len(seconds), start)
+        while mine.sum() < min(total, most):
+            mine[np.argmin((mine + 1) * seconds)] += 1
+        return mine
+
+    return shares
+
+
+def remainders(least):
+    """Rounded down, and what is left over to the largest remainders."""
+
+    def shares(seconds, total):
+        ideal = total / seconds / (1 / seconds).sum()
+        mine = np.maximum(least, np.floor(ideal)).astype(int)
+        mine[np.argsort(mine - ideal)[: max(0, total - mine.sum())]] += 1
+        return mine
+
+    return shares
+
+
+def rest_to_the_fastest(seconds, total):
+    mine = np.maximum(1, np.round(total / seconds / (1 / seconds).sum())).astype(int)
+    mine[np.argmin(seconds)] += total - mine.sum()
+    return mine
+
+
+test_shortcuts_of_shares_are_rejected = rejects(
+    check_shares,
+    (greedy(0), "every worker gets at least one sample"),
+    (greedy(1, most=1000), "are 1000 samples, not 25000"),
+    (lambda s, n: np.array([18, 18, 18, 6][: len(s)]), "are 36 samples, not 60"),
+    (remainders(0), "at least one sample|is possible"),
+    (remainders(1), "samples, not|is possible"),
+    (rest_to_the_fastest, "is possible"),
+    (lambda s, n: np.eye(len(s))[np.argmin(s)] * n, "at least one sample"),
+    (lambda s, n: best_shares(s, n) + 1e-6, "samples are whole"),
+    (lambda s, n: best_shares(s, n).sum(), "one number for each worker"),
 )
 
 test_wrong_shares_are_rejected = rejects(
@@ -296,7 +424,50 @@ def as_tensor(curvatures, workers):
     return torch.tensor(by_law(curvatures, workers))
 
 
-test_safe_rates_pass = accepts(check_safe_rate, by_law, by_simulation, as_tensor)
+def by_roots(curvatures, workers):
+    """Where the largest solution of z^K = z^(K - 1) - rate * curvature leaves the unit circle."""
+    low, high = 0.0, 3.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        powers = np.zeros(workers + 1)
+        powers[:2] += 1, -1
+        powers[-1] += middle
+        low, high = (middle, high) if np.abs(np.roots(powers)).max() < 1 else (low, middle)
+    return low / np.max(curvatures)
+
+
+def least_of_each(curvatures, workers):
+    return min(float(laws.staleness_limit(workers - 1)) / each for each in curvatures.tolist())
+
+
+test_safe_rates_pass = accepts(check_safe_rate, by_law, by_simulation, by_roots, least_of_each, as_tensor)
+
+
+def scanned(rates):
+    """The largest of these rates that is stable, by simulation."""
+
+    def stable(rate, workers, curvatures):
+        paths = [delayed_descent(rate, workers - 1, 500, curvature=each) for each in curvatures]
+        return np.abs(paths).max() < 3
+
+    return lambda c, k: max((rate for rate in rates if stable(rate, k, c)), default=rates[0])
+
+
+def looked_up(curvatures, workers):
+    return {1: 2, 2: 1, 4: 0.445, 8: 0.209}.get(workers, 0.2) / max(curvatures)
+
+
+test_shortcuts_of_a_rate_are_rejected = rejects(
+    check_safe_rate,
+    (lambda c, k: 0.445, "the largest curvature|divide"),
+    (looked_up, "does not settle"),
+    (lambda c, k: 2 / k / max(c), "does not settle"),
+    (lambda c, k: math.pi / (2 * k - 1) / max(c), "does not settle"),
+    (lambda c, k: np.round(by_law(c, k), 2), "stable|settle|above 0"),
+    (scanned(np.linspace(0.01, 2, 100)), "stable|settle"),
+    (lambda c, k: min(by_law(c, k), 2), "so is a rate"),
+    (lambda c, k: laws.staleness_limit(k - 1) / c[-1], "the largest curvature"),
+)
 
 test_wrong_rates_are_rejected = rejects(
     check_safe_rate,
@@ -342,11 +513,47 @@ def test_at_eta_over_k_async_uses_as_many_gradients_and_saves_the_barrier(kind, 
     assert sync.seconds / late.seconds == pytest.approx(saved, rel=0.15)
 
 
-def test_with_constant_times_sync_wins_at_the_best_rate_of_each():
-    given, rates = {"batch": 8, "times": 1.0}, (2, 4)
-    sync = [train(synchronous(DIGITS, 50, rate, **given), 8).reached(DIGITS, 0.5) for rate in rates]
-    late = [train(asynchronous(DIGITS, 400, rate / 8, **given), 9).reached(DIGITS, 0.5) for rate in rates]
-    assert 1.2 * min(run.seconds for run in sync) < min(run.seconds for run in late)
+def best_seconds(way, kind):
+    """Of each seed, at the rate whose median over the seeds is the least."""
+    seconds = races.recorded()[way, kind]["seconds"]
+    return seconds[:, np.median(seconds, axis=0).argmin()]
+
+
+def test_at_the_best_rate_of_each_sync_wins_with_most_seeds_where_times_are_constant():
+    sync, late = best_seconds("sync", "constant"), best_seconds("async", "constant")
+    assert 15 <= (sync < late).sum() < 20 and 1.15 < np.median(late) / np.median(sync) < 1.3
+
+
+def test_at_the_best_rate_of_each_async_wins_with_every_seed_where_times_are_exponential():
+    sync, late = best_seconds("sync", "exponential"), best_seconds("async", "exponential")
+    assert (late < sync).all() and 2.7 < np.median(sync) / np.median(late) < 3.5
+
+
+RACES = [*[(way, kind, 2) for way in ("sync", "async") for kind in ("constant", "exponential")]]
+RACES += [(way, "exponential", 1) for way in ("backup", "local", "slack")]
+
+
+@pytest.mark.parametrize(("way", "kind", "rate"), RACES)
+def test_a_race_comes_out_as_it_was_recorded(way, kind, rate):
+    rows, column = races.recorded()[way, kind], races.RATES.index(rate)
+    assert rows.shape == (races.SEEDS, len(races.RATES) if rate == 2 else 1)
+    again = races.finish(races.race(way, kind, rate, seed=5))
+    assert again == pytest.approx(rows[5, column].tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize("rate", [1, 4])
+def test_alone_comes_out_as_it_was_recorded(rate):
+    assert races.alone(16, rate, seed=5) == pytest.approx(races.recorded()[16, rate][5], abs=1e-5)
+
+
+def test_longer_alone_lowers_the_loss_at_a_small_rate_and_raises_it_at_a_large_one():
+    kept = races.recorded()
+    small, large = ([np.median(kept[period, rate]) for period in (1, 4, 16, 64)] for rate in (1, 4))
+    assert small == sorted(small, reverse=True) and large == sorted(large) and max(large) < min(small)
+
+
+def test_a_race_that_never_ends():
+    assert races.finish(races.race("sync", "constant", 0.01, seed=0, gradients=16)) == (math.inf,) * 4
 
 
 def test_at_one_rate_constant_times_diverge_and_random_ones_do_not():
@@ -379,13 +586,13 @@ def test_slack_does_not_help_against_a_worker_that_stays_slow(slack):
     slow = ComputeTimes("lognormal", spread=0.3, factors=(1,) * 7 + (4,), seed=1)
     bound = train(stale_synchronous(quadratic(), 1200, 0.001, slack, times=slow), 9)
     free = train(asynchronous(quadratic(), 1200, 0.001, times=slow), 9)
-    assert round_seconds(bound, 8) == pytest.approx(4, rel=0.05)
-    assert round_seconds(free, 8) == pytest.approx(8 / 7.25, rel=0.05)
+    assert bound.round_seconds(8) == pytest.approx(4, rel=0.05)
+    assert free.round_seconds(8) == pytest.approx(8 / 7.25, rel=0.05)
 
 
 def test_slack_evens_out_chance():
     def seconds(slack):
-        return round_seconds(train(stale_synchronous(quadratic(), 1200, 0.001, slack, times=VARIED), 9), 8)
+        return train(stale_synchronous(quadratic(), 1200, 0.001, slack, times=VARIED), 9).round_seconds(8)
 
     found = [seconds(slack) for slack in (0, 1, 4, 16)]
     assert found == sorted(found, reverse=True) and found[0] > 2.4 and found[-1] < 1.2
@@ -396,11 +603,19 @@ def test_on_a_slow_link_the_servers_port_sets_the_pace(workers):
     link = Link(0.0, 5200 / 0.3)
     sync = train(synchronous(DIGITS, 20, 1.0, batch=8, times=1.0), workers, link)
     late = train(asynchronous(DIGITS, 40 * workers, 0.01, batch=8, times=1.0), workers + 1, link)
-    assert round_seconds(sync, workers) == pytest.approx(1 + 2 * (workers - 1) / workers * 0.3, rel=0.01)
-    assert round_seconds(late, workers) == pytest.approx(max(1.6, 0.3 * workers), rel=0.01)
+    assert sync.round_seconds(workers) == pytest.approx(1 + 2 * (workers - 1) / workers * 0.3, rel=0.01)
+    assert late.round_seconds(workers) == pytest.approx(max(1.6, 0.3 * workers), rel=0.01)
     assert late.staleness[4 * workers :].mean() == pytest.approx(workers - 1, rel=0.02)
     served = train(backup(DIGITS, 20, 1.0, extra=0, batch=8, times=1.0), workers + 1, link)
-    assert round_seconds(served, workers) == pytest.approx(1.3 + 0.3 * workers, rel=0.01)
+    assert served.round_seconds(workers) == pytest.approx(1.3 + 0.3 * workers, rel=0.01)
+
+
+@pytest.mark.parametrize(("workers", "servers"), [(4, 4), (16, 16), (16, 2)])
+def test_sharded_servers_spread_the_traffic(workers, servers):
+    link = Link(0.0, 5200 / 0.3)
+    worker = sharded(DIGITS, 20, 1 / workers, servers, batch=8, times=1.0)
+    found = train(worker, workers + servers, link).round_seconds(workers)
+    assert found == pytest.approx(max(1.3 + 0.3 / servers, 0.3 * workers / servers), rel=0.01)
 
 
 def test_shares_sized_to_speed_shorten_the_step_and_change_nothing_else():
@@ -436,28 +651,6 @@ def test_the_roots_of_a_delayed_descent_are_on_the_unit_circle_at_the_limit():
 
     assert [largest_root(delay) for delay in range(1, 9)] == pytest.approx([1] * 8, abs=1e-6)
     assert laws.staleness_limit(0) == 2
-
-
-def test_c14_batch_normalisation():
-    """±1 | 10 ± 1: running means 0 | 1 (one process: 0.5), then 1 again: rank 0's buffers are broadcast."""
-
-    def worker(comm):
-        piles = torch.tensor([[[-1.0], [1.0]], [[9.0], [11.0]]])
-        norm = DistributedDataParallel(torch.nn.BatchNorm1d(1))
-        means = []
-        for _ in range(2):
-            norm(piles[comm.rank]).sum().backward()
-            means.append(norm.module.running_mean.item())
-        serial = torch.nn.BatchNorm1d(1)
-        serial(piles.reshape(4, 1))
-        try:
-            DistributedDataParallel(torch.nn.SyncBatchNorm(1))(piles[comm.rank])
-        except ValueError as error:
-            return means, serial.running_mean.item(), str(error)
-
-    for rank, (means, serial, said) in enumerate(launch(worker, 2).values):
-        assert means == pytest.approx([rank, rank]) and serial == pytest.approx(0.5)
-        assert "only work with GPU" in said
 
 
 # --- a history's way to a target
@@ -510,8 +703,9 @@ def test_pictures_of_waiting_show_their_numbers():
 
 
 def test_pictures_of_staleness_show_their_numbers():
-    stable = stale_pictures.stable_rates([0, 1], [2.0, 1.0], {"constant": [1.99, 0.99]})
-    assert "constant: 1.99 → 0.99" in stable.alt
+    draws = {"even": [(0.1, np.array([0.21, 0.22, 0.25])), (0.4, np.array([0.3, 0.5, 0.4]))]}
+    stable = stale_pictures.stable_over_spread(draws, {"η": 0.24})
+    assert "even: 0.220 at 0.10, 0.400 at 0.40" in stable.alt
     both = stale_pictures.fates({"up": 2.0 ** np.arange(60), "down": 0.5 ** np.arange(60)})
     assert "up: 6e+17; down: 1e-03" in both.alt
     history = train(synchronous(quadratic(), 4, 0.5, times=2.0), 3)
@@ -520,7 +714,7 @@ def test_pictures_of_staleness_show_their_numbers():
     never = stale_pictures.losses_on_three_axes({"sync": history}, quadratic(), 1e-9)
     assert "sync never" in never.alt
     seconds = {
-        "even": {"sync": [[4, 2], [5, 3]], "async": [[1, math.nan], [2, 9]]},
+        "even": {"sync": [[4, 2], [5, 3]], "async": [[1, math.inf], [2, 9]]},
         "odd": {"sync": [[1, 1]] * 2},
     }
     best = stale_pictures.seconds_to_target([1, 2], seconds)

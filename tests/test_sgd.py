@@ -20,12 +20,15 @@ from course_lib.sgd import (
     delayed_descent,
     digits,
     digits_accuracy,
+    largest_stable,
     linear_regression,
     local,
     lock_free,
     merged,
     quadratic,
+    sharded,
     stale_synchronous,
+    staleness_of,
     step_seconds,
     synchronous,
 )
@@ -219,6 +222,7 @@ def test_nobody_runs_further_ahead_than_the_slack():
     done = history(stale_synchronous(quadratic(), 60, 0.01, 2, times=times), 3)
     fast, slow = (np.cumsum(done.sources == worker) for worker in (1, 2))
     assert (fast - slow).max() == 3  # begun when 2 ahead, and then done
+    assert done.leads(2).tolist() == abs(fast - slow).tolist()
     free = history(asynchronous(quadratic(), 60, 0.01, times=times), 3)
     assert (free.sources == 1).sum() > 50
 
@@ -242,7 +246,50 @@ def test_the_largest_stable_rate_of_a_delayed_gradient(delay):
     assert below[-100:].max() < 0.01 and above[-100:].max() > 100
 
 
-def test_random_delays_of_the_same_mean_are_milder():
+@pytest.mark.parametrize("slack", [0, 1, 4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lead_at_the_end_of_a_step_is_the_slack_and_one(kind, slack):
+    times = ComputeTimes(kind, factors=(1, 1, 1, 3), seed=1)
+    assert (
+        history(stale_synchronous(quadratic(), 400, 0.01, slack, times=times), 5).leads(4).max() == slack + 1
+    )
+
+
+def test_seconds_of_a_round():
+    done = history(asynchronous(quadratic(), 40, 0.01, times=2.0), 5)
+    assert done.round_seconds(4) == 2
+    assert history(synchronous(quadratic(), 10, 0.01, times=3.0), 4).round_seconds(4) == 3
+
+
+@pytest.mark.parametrize("servers", [1, 4])
+def test_sharded_servers_train_as_one_does(servers):
+    problem, times = PROBLEMS["digits"], ComputeTimes("lognormal", seed=1)
+    sharded_run = simulate(sharded(problem, 6, 0.1, servers, batch=8, times=times), servers + 3, link=INSTANT)
+    histories = sharded_run.values[:servers]
+    one = history(asynchronous(problem, 12, 0.1, batch=8, times=times), 4)
+    parts = np.concatenate([each.parameters[:13] for each in histories], axis=1)
+    np.testing.assert_allclose(parts, one.parameters, rtol=0, atol=1e-12)
+    for each in histories:
+        assert len(each) == 18 and each.staleness[:12].tolist() == one.staleness.tolist()
+    assert sharded_run.values[servers:] == [None] * 3
+
+
+@pytest.mark.parametrize(("kind", "factors"), [("constant", ()), ("exponential", ()), ("lognormal", (1, 5))])
+def test_staleness_is_counted_from_the_times_alone(kind, factors):
+    times = ComputeTimes(kind, factors=factors, seed=2)
+    counted = staleness_of(times.table(60, 3))
+    done = history(asynchronous(quadratic(), len(counted), 0.01, times=times), 4)
+    assert len(counted) > 60 and counted.tolist() == done.staleness.tolist()
+
+
+def test_the_largest_stable_rates_of_several_runs():
+    delays = np.stack([np.full(3000, delay) for delay in (0, 1, 7)])
+    limits = laws.staleness_limit(np.array([0, 1, 7]))
+    np.testing.assert_allclose(largest_stable(delays), limits, rtol=0.005)
+    np.testing.assert_allclose(largest_stable(delays, curvature=4), limits / 4, rtol=0.005)
+
+
+def test_widely_spread_delays_of_the_same_mean_are_milder():
     rate = 1.1 * laws.staleness_limit(4)
     random = np.random.default_rng(0).integers(0, 9, 4000)
     assert abs(delayed_descent(rate, 4, 4000))[-1] > 1e3
@@ -339,6 +386,8 @@ BAD_RATE = "rate must be a finite number above 0"
         (lambda: stale_synchronous(quadratic(), 1, math.nan, 1), BAD_RATE),
         (lambda: backup(quadratic(), 1, math.inf, 1), BAD_RATE),
         (lambda: local(quadratic(), 1, 0, 1), BAD_RATE),
+        (lambda: sharded(quadratic(), 1, 0, 1), BAD_RATE),
+        (lambda: sharded(quadratic(), 1, 0.1, 0), "servers must be a whole number of at least 1"),
         (lambda: lock_free(quadratic(), 1, 0), BAD_RATE),
         (lambda: delayed_descent(0, 1, 1), BAD_RATE),
         (lambda: delayed_descent(0.1, -1, 5), "delays must be whole numbers of at least 0"),
@@ -387,6 +436,7 @@ def test_bad_input(call, said):
     ("worker", "ranks", "said"),
     [
         (asynchronous(quadratic(), 1, 0.1), 1, "at least 2 ranks"),
+        (sharded(quadratic(), 1, 0.1, 3), 3, "3 servers and their workers need more ranks than 3"),
         (backup(quadratic(), 1, 0.1, 3), 4, "extra must be a whole number from 0 to 2; got 3"),
         (lock_free(quadratic(), 1, 0.1), 2, "use launch"),
     ],

@@ -6,6 +6,7 @@ from numbers import Real
 import numpy as np
 
 from course_lib import laws
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -16,30 +17,44 @@ from course_lib.exercises.report import (
     run_attempt,
     workers,
 )
-from course_lib.exercises.watched_server import RATE, SERVER, SWAPPED, WatchedServer, same
+from course_lib.exercises.watched_server import SERVER, SWAPPED, WatchedServer, same
+from course_lib.labels import label
 from course_lib.sgd import delayed_descent
 
-START = np.array([1.0, -2.0])
-STEPS = 4000  # of a delayed descent that is to show whether a rate is stable
+START, RATE = np.array([1.0, -2.0]), 0.125
+FAR_START, FAR_RATE = np.random.default_rng(6).normal(size=700), 0.003
+# Seconds a sample, and samples, unlike the others.
+FAR_SHARES = (
+    ([1.0, 1.0, 300.0, 2.0], 60),  # the slow one's ideal share is far below 1
+    ([0.004, 0.001, 0.007], 25_000),
+    ([2.0, 3.0, 1.5, 9.0, 4.0], 5),
+)
+SAFE = (4, (1.0,)), (4, (0.5, 2.0)), (1, (4.0,)), (2, (0.5, 3.0)), (8, (0.1, 1.0, 2.5, 0.3))
+FAR_SAFE = (24, (0.004, 0.02, 0.0007)), (13, (900.0, 30.0))
+STEPS = 4000  # of a delayed descent that is to show whether a rate is stable; more for long delays
 TWO_FIRST = (2, *(number for number in WORKER_COUNTS if number != 2))  # there mistakes are plainest
 
 
 @exercise("6.1")
 def check_server(serve):
     """Exercise 6.1: serve(comm, theta, rate, updates) → (theta, each update's staleness), for rank 0."""
-    return checked(lambda: _server(serve), "1, 2, 3, 4 and 7 workers, fast and slow, values and messages")
+    return checked(
+        lambda: _server(serve), "1 to 12 workers, fast and slow, 1 to 90 updates, values and messages"
+    )
 
 
 @exercise("6.2")
 def check_shares(fair_shares):
     """Exercise 6.2: fair_shares(seconds, total) → whole samples a worker that make the step shortest."""
-    return checked(lambda: _shares(fair_shares), "1, 2, 3, 4 and 7 workers: no shares make a shorter step")
+    return checked(
+        lambda: _shares(fair_shares), "1 to 7 workers, 5 to 25,000 samples: no shares make a shorter step"
+    )
 
 
 @exercise("6.3")
 def check_safe_rate(safe_rate):
     """Exercise 6.3: safe_rate(curvatures, workers) → the largest stable rate of asynchronous SGD."""
-    what = "1 to 8 workers, up to four curvatures: 2 % less is stable, 2 % more is not"
+    what = "1 to 24 workers, up to four curvatures: 2 % less is stable, 2 % more is not"
     return checked(lambda: _safe_rate(safe_rate), what)
 
 
@@ -52,18 +67,25 @@ def _server(serve):
             for slow in (False, True):
                 pace = ", the last one slow" if slow else ""
                 case = f"{workers(number)}{pace}, updates: {updates}"
-                watched, value = _served(serve, case, number, updates, slow)
-                _expect_result(case, watched, value, updates)
+                _expect_served(serve, case, number, updates, slow, START, RATE)
+    case = label("ch6_case_far", workers=workers(12), updates=90, size=len(FAR_START), rate=FAR_RATE)
+    _expect_served(serve, case, 12, 90, True, FAR_START, FAR_RATE)
 
 
-def _served(serve, case, number, updates, slow):
+def _expect_served(serve, case, number, updates, slow, start, rate):
+    expect_function(case, serve)
+    watched, value = _served(serve, case, number, updates, slow, start, rate)
+    _expect_result(case, watched, value, updates)
+
+
+def _served(serve, case, number, updates, slow, start, rate):
     """The server as it was watched, and what it returned; the check brings the workers along."""
     seen = []
 
     def worker(comm):
         if comm.rank != SERVER:
             return _work(comm, slow=slow and comm.rank == number)
-        seen.append(WatchedServer(comm, case, START, updates))
+        seen.append(WatchedServer(comm, case, start, updates, rate))
         value = _call(serve, seen[0], updates, case)
         seen[0].expect_end()
         return (value,)
@@ -75,7 +97,7 @@ def _served(serve, case, number, updates, slow):
 def _call(serve, watched, updates, case):
     """What serve returns; a stub that is untouched, or nearly so, ends the check."""
     try:
-        value = serve(watched, START.copy(), RATE, updates)
+        value = serve(watched, watched.theta.copy(), watched.rate, updates)
     except NotImplementedError:
         expect(not watched.taken, case, "raise NotImplementedError is still there: remove it")
         raise
@@ -93,7 +115,7 @@ def _work(comm, slow):
     seconds = (1 + 0.037 * comm.rank) * (5 if slow else 1)
     while len(theta := comm.recv(SERVER)):
         comm.compute(seconds)
-        comm.send(theta - np.array([comm.rank, comm.rank**2]), SERVER)
+        comm.send(theta - np.resize([comm.rank, comm.rank**2], theta.shape), SERVER)
     return ()
 
 
@@ -103,14 +125,21 @@ def _expect_result(case, watched, value, updates):
     theta, staleness = value
     if not same(theta, watched.theta):
         late = same(theta, watched.before)
-        hint = "the one from before the last update" if late else f"after the updates it is {watched.theta}"
-        expect(False, case, f"the theta returned is {theta}: {hint}")
+        right = f"after the updates it is {_short(watched.theta)}"
+        hint = "the one from before the last update" if late else right
+        expect(False, case, f"the theta returned is {_short(theta)}: {hint}")
     numbers = real_array(staleness)
     good = numbers is not None and numbers.ndim == 1
     expect(good, case, "the second value is the list of staleness, one whole number for each update")
     expect(len(numbers) == updates, case, f"the list of staleness has {len(numbers)} numbers, not {updates}")
     if list(numbers) != watched.staleness:
         expect(False, case, _wrong_staleness(numbers, np.array(watched.staleness)))
+
+
+def _short(value):
+    """What a message shows of a value: some numbers are enough."""
+    array = real_array(value)
+    return f"{value!r:.60}" if array is None else np.array2string(array, precision=4, threshold=8)
 
 
 def _wrong_staleness(numbers, right):
@@ -129,16 +158,17 @@ def _wrong_staleness(numbers, right):
 
 
 def _shares(fair_shares):
-    for number in TWO_FIRST:
-        for total, seconds in zip((60, 61, 100), _paces(number), strict=True):
-            listed = ", ".join(f"{each:g}" for each in seconds)
-            case = f"{total} samples, {listed} s a sample"
-            got = _returned(case, fair_shares, np.array(seconds), total)
-            _expect_shares(case, got, np.array(seconds), total)
+    usual = [zip(_paces(number), (60, 61, 100), strict=True) for number in TWO_FIRST]
+    for seconds, total in (*(case for cases in usual for case in cases), *FAR_SHARES):
+        listed = ", ".join(f"{each:g}" for each in seconds)
+        case = f"{total} samples, {listed} s a sample"
+        got = _returned(case, fair_shares, np.array(seconds), total)
+        _expect_shares(case, got, np.array(seconds), total)
 
 
 def _returned(case, function, *given):
     """What a function of no comm returns; an untouched stub ends the check."""
+    expect_function(case, function)
     got = run_attempt(case, lambda comm: (function(*given),), 1).values[0][0]
     if got is Ellipsis:
         not_attempted()
@@ -187,8 +217,7 @@ def best_shares(seconds, total):
 
 
 def _safe_rate(safe_rate):
-    cases = (4, (1.0,)), (4, (0.5, 2.0)), (1, (4.0,)), (2, (0.5, 3.0)), (8, (0.1, 1.0, 2.5, 0.3))
-    for number, curvatures in cases:
+    for number, curvatures in (*SAFE, *FAR_SAFE):
         case = f"{workers(number)}, curvatures {', '.join(f'{each:g}' for each in curvatures)}"
         got = _returned(case, safe_rate, np.array(curvatures), number)
         if (array := real_array(got)) is not None and array.size == 1:
@@ -211,12 +240,13 @@ def _expect_safe(case, rate, curvatures, number):
 
 
 def _stable(rate, delay, curvature):
-    theta = np.abs(delayed_descent(rate, delay, STEPS, curvature=curvature))
+    steps = STEPS * max(1, delay // 4)  # what is 2 % off the limit grows or shrinks more slowly
+    theta = np.abs(delayed_descent(rate, delay, steps, curvature=curvature))
     return theta[-100:].max() < 1
 
 
 def _why_unsafe(rate, curvatures, number):
-    if any(_is_limit(rate, number - 1, each) for each in (min(curvatures), np.mean(curvatures))):
+    if any(_is_limit(rate, number - 1, each) for each in (*curvatures, np.mean(curvatures))):
         return "The steepest direction sets the limit: the largest curvature"
     if any(_is_limit(rate, 0, each) for each in curvatures):
         return "That would be right for gradients that are not stale"

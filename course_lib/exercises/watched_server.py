@@ -6,7 +6,7 @@ import numpy as np
 
 from course_lib.exercises.report import expect, real_array
 
-SERVER, RATE = 0, 0.125  # the rank that serves; the rate it is called with
+SERVER = 0  # the rank that serves
 SWAPPED = "recv_any returns two things: first the source, then the array"
 
 
@@ -17,8 +17,8 @@ class WatchedServer:
     each update. read: {worker that has parameters: (their version, their value)}.
     """
 
-    def __init__(self, comm, case, start, updates):
-        self.rank, self.size = comm.rank, comm.size
+    def __init__(self, comm, case, start, updates, rate):
+        self.rank, self.size, self.rate = comm.rank, comm.size, rate
         self.theta = self.before = start
         self.taken, self.staleness, self.read = 0, [], {}
         self._comm, self._case, self._updates = comm, case, updates
@@ -46,7 +46,7 @@ class WatchedServer:
             version, self._held = self.read.pop(source)
             self.staleness.append(self.taken - version)
             self.before, self._gradient = self.theta, gradient
-            self.theta = self.theta - RATE * gradient
+            self.theta = self.theta - self.rate * gradient
         self.taken += 1
         return source, gradient
 
@@ -86,12 +86,13 @@ class WatchedServer:
         for reason, value in self._slips():
             if same(array, value):
                 return reason
-        sent = np.array2string(np.asarray(array), precision=4)
-        newest = np.array2string(self.theta, precision=4)
+        sent, newest = (
+            np.array2string(np.asarray(each), precision=4, threshold=8) for each in (array, self.theta)
+        )
         return f"after update {self.taken} the server sent {sent}; the newest parameters are {newest}"
 
     def _slips(self):
-        step = RATE * self._gradient
+        step = self.rate * self._gradient
         yield "the parameters of before the update were sent: update first, then answer", self.before
         yield "the step goes uphill: subtract", self.before + step
         yield "the rate is missing", self.before - self._gradient

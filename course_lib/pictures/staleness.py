@@ -10,18 +10,26 @@ MARKS, LINES = "osD^", ("-", "--", "-.", ":")
 LARGEST = 1e12  # a run that diverges leaves the picture here
 
 
-def stable_rates(delays, law, found):
-    """The largest stable rate times curvature against the delay: the law, and {name: found} as points."""
+def stable_over_spread(found, levels):
+    """The largest stable rate against the spread of times: {kind: [(deviation, rates of the seeds)]}.
+
+    A point is the median of the seeds, with a bar from the least to the most. levels: {name: rate}, as lines.
+    """
     with styled():
         figure, axes = new_figure()
-        axes.plot(delays, law, color=THEORY, label=label("ch6_limit"))
-        for number, (name, rates) in enumerate(found.items()):
-            axes.plot(delays, rates, MARKS[number % 4], color=rank_colour(number), ls="", label=name)
-        axes.set(xlabel=label("ch6_delay"), ylabel=label("ch6_rate_curvature"), ylim=(0, None))
+        for number, (name, level) in enumerate(levels.items()):
+            axes.axhline(level, color=THEORY, linewidth=1, linestyle=LINES[number % 4], label=name)
+        for number, (name, points) in enumerate(found.items()):
+            places, rates = zip(*points, strict=True)
+            _seeds(axes, places, np.transpose(rates), number, name)
+        axes.set(xlabel=label("ch6_deviation"), ylabel=label("ch6_rate_curvature"), ylim=(0, None))
         axes.set_title(label("ch6_stable_title"))
         axes.legend()
-        listed = "; ".join(f"{name}: {rates[0]:.3g} → {rates[-1]:.3g}" for name, rates in found.items())
-        return Picture(figure, label("ch6_stable_alt", last=max(delays), end=law[-1], listed=listed))
+        listed = "; ".join(
+            f"{name}: " + ", ".join(f"{np.median(rates):.3f} at {place:.2f}" for place, rates in points)
+            for name, points in found.items()
+        )
+        return Picture(figure, label("ch6_stable_alt", listed=listed))
 
 
 def fates(curves):
@@ -86,7 +94,7 @@ def _said(name, reached):
 def seconds_to_target(rates, panels):
     """Seconds to a target against the rate, one panel for each: {panel: {name: seconds (seeds, rates)}}.
 
-    A point is the median of the seeds, with a bar from the least to the most; NaN counts as never.
+    A point is the median of the seeds, with a bar from the least to the most; infinity is never.
     """
     with styled():
         figure, axes = new_figure(1, len(panels), height=4.0, sharey=True)
@@ -102,7 +110,7 @@ def seconds_to_target(rates, panels):
         figure.suptitle(label("ch6_best_title"), x=0.01, ha="left", fontsize=12)
         figure.legend(loc="outside lower center", ncols=2)
         listed = "; ".join(
-            label("ch6_best_of", panel=panel, name=name, seconds=np.nanmin(np.median(seconds, axis=0)))
+            label("ch6_best_of", panel=panel, name=name, seconds=np.min(np.median(seconds, axis=0)))
             for panel, ways in panels.items()
             for name, seconds in ways.items()
         )
@@ -110,8 +118,9 @@ def seconds_to_target(rates, panels):
 
 
 def _seeds(axes, places, values, number, name):
-    """A point at the median of each column of `values`, and a line from its least to its most."""
-    ends = [np.nanmin(values, axis=0), np.nanmax(values, axis=0), np.full(len(places), np.nan)]
+    """A point at the median of each column of `values`, and a line from its least to its most finite one."""
+    finite, middle = np.where(np.isinf(values), np.nan, values), np.median(values, axis=0)
+    ends = [np.nanmin(finite, axis=0), np.nanmax(finite, axis=0), np.full(len(places), np.nan)]
     colour, lines = rank_colour(number), np.repeat(places, 3)
     axes.plot(lines, np.transpose(ends).ravel(), color=colour, linewidth=1.2, label=f"_{label('ch6_spread')}")
-    axes.plot(places, np.median(values, axis=0), MARKS[number % 4], color=colour, label=name)
+    axes.plot(places, np.where(np.isinf(middle), np.nan, middle), MARKS[number % 4], color=colour, label=name)

@@ -16,6 +16,7 @@ from course_lib.simulation import simulate
 WORKERS, BATCH, TARGET = 8, 8, 0.5
 RATES = (1, 1.5, 2, 3, 4, 6, 8)
 SEEDS = 20
+FIELDS = ("seconds", "gradients", "dropped", "staleness")  # of what `finish` gives
 SERVED = ("async", "slack", "backup")  # rank 0 serves, and 8 more ranks work
 
 
@@ -41,11 +42,11 @@ def race(way, kind, rate, seed, gradients=600):
 def finish(history, below=TARGET):
     """(seconds, gradients used, gradients dropped, largest staleness) until the loss stays under `below`.
 
-    Four NaN if it never does.
+    Infinity four times if it never does.
     """
     reached = history.reached(digits(), below)
     if reached is None:
-        return (np.nan,) * 4
+        return (np.inf,) * len(FIELDS)
     dropped = sum(seconds <= reached.seconds for seconds, _ in history.late)
     return reached.seconds, reached.gradients, dropped, max(history.staleness[: reached.updates].tolist())
 
@@ -60,10 +61,13 @@ def alone(period, rate, seed):
 def recorded():
     """What `python notebooks/source/races.py` has kept: a dict of arrays.
 
-    (way, kind): what `finish` gives, (seeds, rates, 4); sync and async at RATES, the others at rate 1 only.
-    (period, rate): the losses of `alone`, (seeds,).
+    (way, kind): what `finish` gives, (seeds, rates), with FIELDS; sync and async at RATES, the others at rate
+    1. (period, rate): the losses of `alone`, (seeds,).
     """
     kept = json.loads(data.path("races.json").read_text(encoding="utf-8"))
-    races = {(way, kind): rows for kind, ways in kept["races"].items() for way, rows in ways.items()}
-    losses = {(each["period"], each["rate"]): each["losses"] for each in kept["alone"]}
-    return {key: np.array(rows, dtype=float) for key, rows in {**races, **losses}.items()}
+    found = {(each["period"], each["rate"]): np.array(each["losses"]) for each in kept["alone"]}
+    for kind, ways in kept["races"].items():
+        for way, rows in ways.items():
+            numbers = np.nan_to_num(np.array(rows, dtype=float), nan=np.inf)
+            found[way, kind] = numbers.view([(name, float) for name in FIELDS])[..., 0]
+    return found

@@ -17,9 +17,9 @@ PERIODS = (1, 4, 16, 64)
 
 
 def rows(way, kind, rates):
-    """What `finish` gives, for each seed and rate; null for NaN."""
+    """What `finish` gives, for each seed and rate; null for infinity."""
     found = [[finish(race(way, kind, rate, seed)) for rate in rates] for seed in range(SEEDS)]
-    return [[[None if math.isnan(x) else round(x, 4) for x in row] for row in each] for each in found]
+    return [[[None if math.isinf(x) else round(x, 4) for x in row] for row in each] for each in found]
 
 
 def all_races():
