@@ -10,10 +10,11 @@ from course_lib.labels import label
 
 @dataclass(frozen=True, repr=False)
 class Proof:
-    """Where the course shows it: a notebook, and a heading in it or None."""
+    """Where the course shows it: a notebook, a heading in it or None, and the claims whose cells decide it."""
 
     notebook: str
     heading: str | None = None
+    claims: tuple = ()
 
     @property
     def link(self):
@@ -65,9 +66,9 @@ class Question:
         words = f"{label(f'quiz_{self.kind}')} · {label(f'quiz_{self.difficulty}')}"
         return f"{words} · {label('quiz_in', unit=self.unit)}" if self.unit else words
 
-    def public(self):
-        """What a browser may know before the answer: a dict for JSON."""
-        options = [[letter, text] for letter, text in self.options.items()]
+    def public(self, order=None):
+        """What a browser may know before the answer: a dict for JSON. order: the options' letters."""
+        options = [[letter, self.options[letter]] for letter in order or self.options]
         return {
             "id": self.id,
             "kind": self.kind,
@@ -105,11 +106,15 @@ def _bank():
     return tuple({raw["id"]: _question(raw) for raw in stored[part]} for part in ("questions", "examples"))
 
 
+def _proof(notebook, heading=None, claims=()):
+    return Proof(notebook, heading, tuple(claims))
+
+
 def _question(raw):
     kind, options = raw["kind"], raw.get("options", {})
     common = {name: raw[name] for name in ("id", "kind", "difficulty", "text")}
     common |= {"chapters": tuple(raw["chapters"]), "arguable": raw.get("arguable", "")}
-    common["proof"] = Proof(**raw["proof"]) if "proof" in raw else None
+    common["proof"] = _proof(**raw["proof"]) if "proof" in raw else None
     if kind == "number":
         slips = tuple((slip["value"], slip["hint"]) for slip in raw["slips"])
         answer = {"right": raw["answer"]["value"], "tolerance": raw["answer"]["tolerance"]}

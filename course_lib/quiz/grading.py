@@ -17,6 +17,7 @@ class Grade:
 
     understood: False if the answer could not be read; then feedback is a hint, and nothing is given away.
     given: the answer as it was read, a set of letters, a number in the question's unit, or a set of places.
+    verdict: of a choice, which label its feedback is.
     """
 
     question: Question
@@ -25,6 +26,15 @@ class Grade:
     feedback: str
     understood: bool = True
     given: object = None
+    verdict: str = ""
+
+    @property
+    def in_words(self):
+        """The feedback with options by their words, not their letters: for where they stand in another order."""
+        if not self.verdict:
+            return self.feedback
+        named = [f"“{self.question.options[letter]}”" for letter in sorted(self.question.right)]
+        return label(self.verdict, right=", ".join(named))
 
     @property
     def explanation(self):
@@ -76,18 +86,21 @@ def grade(question, answer):
 
 def _single(question, answer):
     given = read_letters(answer, question.options, single=True)
-    right = given == question.right
-    key = "quiz_right" if right else "quiz_wrong"
-    return Grade(question, right, float(right), label(key, right=_listed(question)), given=given)
+    return _chosen(question, given, float(given == question.right), "quiz_wrong")
 
 
 def _multiple(question, answer):
     given = read_letters(answer, question.options, single=False)
-    if given == question.right:
-        return Grade(question, True, 1.0, label("quiz_right"), given=given)
     if given < question.right:
-        return Grade(question, False, PARTIAL, label("quiz_partial", right=_listed(question)), given=given)
-    return Grade(question, False, 0.0, label("quiz_wrong_among", right=_listed(question)), given=given)
+        return _chosen(question, given, PARTIAL, "quiz_partial")
+    return _chosen(question, given, float(given == question.right), "quiz_wrong_among")
+
+
+def _chosen(question, given, points, otherwise):
+    """The Grade of letters; otherwise: the label of what is not right."""
+    verdict = "quiz_right" if points == 1 else otherwise
+    feedback = label(verdict, right=", ".join(sorted(question.right)))
+    return Grade(question, points == 1, points, feedback, given=given, verdict=verdict)
 
 
 def _number(question, answer):
@@ -114,10 +127,6 @@ def _open(question, answer):
 
 
 _GRADED = {"single": _single, "multiple": _multiple, "number": _number, "open": _open}
-
-
-def _listed(question):
-    return ", ".join(sorted(question.right))
 
 
 def _near(given, right, tolerance):

@@ -7,6 +7,7 @@ import traitlets
 from course_lib.labels import label
 from course_lib.pictures.wording import exact_text
 from course_lib.quiz import Question, Score, grade, load_questions
+from course_lib.quiz.order import own_seed, shuffled
 from course_lib.widgets.base import CourseWidget
 from course_lib.widgets.page import script
 
@@ -26,10 +27,12 @@ class Quiz(CourseWidget):
     guides = traitlets.Dict().tag(sync=True)  # {id: points of an open question's guide, once asked for}
     points = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, questions, title=""):
+    def __init__(self, questions, title="", seed=None):
         self.asked = {each.id: each for each in questions}
         self.grades = {}
-        super().__init__(title=title, questions=[each.public() for each in questions], points=self._points())
+        seed = own_seed() if seed is None else seed
+        shown = [each.public(shuffled(each, seed)) for each in questions]
+        super().__init__(title=title, questions=shown, points=self._points())
         self.on_msg(self._told)
 
     @traitlets.validate("current")
@@ -96,7 +99,7 @@ def _result(graded):
     return {
         "correct": graded.correct,
         "points": graded.points,
-        "feedback": graded.feedback,
+        "feedback": graded.in_words,
         "given": sorted(given) if isinstance(given, frozenset) else exact_text(given),
         "right": sorted(question.right) if why else [],
         "why": why,
@@ -107,10 +110,13 @@ def _result(graded):
     }
 
 
-def quiz(questions=None, title=""):
-    """Ask `questions` (all of the bank if None), one at a time. Without a browser: course_lib.quiz.grade."""
+def quiz(questions=None, title="", seed=None):
+    """Ask `questions` (all of the bank if None), one at a time. Without a browser: course_lib.quiz.grade.
+
+    seed: of the order of the options; None takes the learner's own, which stays the same.
+    """
     questions = load_questions() if questions is None else list(questions)
     for each in questions:
         if not isinstance(each, Question):
             raise TypeError(f"questions must be Questions, such as question('Q1'); got {each!r:.40}")
-    return Quiz(questions, title)
+    return Quiz(questions, title, seed)

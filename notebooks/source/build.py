@@ -26,6 +26,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from answers import with_answers
 from jupytext.myst import MystMetadataParsingError
 from machine import this_machine
 from nbclient import NotebookClient
@@ -154,7 +155,7 @@ def prepare(chapter):
         notebook = jupytext.reads(chapter.source.read_text(encoding="utf-8"), fmt="md:myst")
     except (MystMetadataParsingError, NotebookValidationError) as error:
         raise BuildError(f"{chapter.name}: the source cannot be read: {error}") from error
-    notebook.cells = add_thread(notebook.cells, chapter.name)
+    notebook.cells = with_answers(add_thread(notebook.cells, chapter.name), chapter.source.parent)
     for cell in notebook.cells:
         complete(cell)
     name_cells(notebook.cells)

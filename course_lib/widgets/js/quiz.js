@@ -99,7 +99,7 @@ function options(question, known, labels) {
     const marks = [known?.right.includes(letter) && labels.quiz_is_right,
                    known && chosen.includes(letter) && labels.quiz_yours].filter(Boolean);
     return html("div", { class: "course-quiz-option" },
-      html("label", {}, boxes[index], html("b", {}, letter), html("span", {}, text)),
+      html("label", {}, boxes[index], html("span", {}, text)),
       ...(marks.length ? [html("em", {}, `← ${marks.join(", ")}`)] : []),
       ...(known ? [html("div", { class: "course-quiz-why" }, known.why[letter])] : []));
   });
