@@ -15,9 +15,10 @@ def worker_traceback(error):
     """`error`'s traceback as text, without this library's frames around the worker's."""
     report = traceback.TracebackException.from_exception(error, lookup_lines=True)
     own = [not frame.filename.startswith(LIBRARY) for frame in report.stack]
-    if any(own):
-        frames = report.stack[own.index(True) : len(own) - own[::-1].index(True)]
-        report.stack = traceback.StackSummary.from_list(frames)
+    if not any(own):  # a call that did not even begin, say with too many arguments
+        return "".join(report.format_exception_only()).rstrip()
+    frames = report.stack[own.index(True) : len(own) - own[::-1].index(True)]
+    report.stack = traceback.StackSummary.from_list(frames)
     for frame in report.stack:
         frame.filename = _labels.get(frame.filename, frame.filename)
     return "".join(report.format()).rstrip()

@@ -9,11 +9,17 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from attempts import accepts, rejects
+from attempts import accepts, rejected, rejects
 
 from course_lib import laws, progress
 from course_lib.calibration import calibration, share_within, simulated_learner
-from course_lib.exercises.chapter12 import STAGES, check_least_ranks, check_ring_seconds, check_wire_saving
+from course_lib.exercises.chapter12 import (
+    AUTOCAST,
+    STAGES,
+    check_least_ranks,
+    check_ring_seconds,
+    check_wire_saving,
+)
 from course_lib.pictures.calibration import within_factor
 from course_lib.planner import transformer
 from course_lib.planner.job import Job
@@ -39,7 +45,22 @@ def ring_exactly(parameters, width, ranks, bandwidth, latency):
     return 2 * (ranks - 1) * (Fraction(latency) + chunk / int(bandwidth))
 
 
-test_ring_seconds_accepts = accepts(check_ring_seconds, ring, ring_by_law, ring_exactly)
+def ring_by_rounds(parameters, width, ranks, bandwidth, latency):
+    seconds = 0
+    for _ in range(2):
+        for _ in range(ranks - 1):
+            seconds += latency + parameters * width / ranks / bandwidth
+    return seconds
+
+
+def ring_in_numpy(*arguments):
+    parameters, width, ranks, bandwidth, latency = np.array(arguments)
+    return np.sum(np.full(int(2 * (ranks - 1)), latency + parameters * width / (ranks * bandwidth)))
+
+
+test_ring_seconds_accepts = accepts(
+    check_ring_seconds, ring, ring_by_law, ring_exactly, ring_by_rounds, ring_in_numpy
+)
 
 
 def forgets_to_return(*arguments):
@@ -61,6 +82,14 @@ test_ring_seconds_rejects = rejects(
     (lambda p, w, k, b, a: Fraction(1, 3), "0.333"),
     (lambda p, w, k, b, a: sys.exit(3), "it raised SystemExit"),
     (lambda p, w, k, b, a: 10**400, "too large"),
+    # what somebody in a hurry may write
+    (lambda p, w, k, b, a: 0.0, "it returned 0, not"),
+    (lambda p, w, k, b, a: ring(p, w, k, 1.25e9, a), "5e+10 bytes a second"),
+    (lambda p, w, k, b, a: ring(p, w, min(k, 100), b, a), "1024 workers"),
+    (lambda p, w, k, b, a: (k > 1) * 2 * p * w / b, "each round sends a chunk"),
+    (lambda p, w, k, b, a: 2 * (k - 1) * (a + p * w // k / b), "it returned 0.0002042656, not"),
+    (lambda p, w, k, b, a: round(ring(p, w, k, b, a), 6), "it returned 0.106667, not 0.106666666667"),
+    (lambda p, w, k, b, a: ring(p, 4 if p < 1e9 else 2, k, b, a), "10 parameters of 1 bytes"),
 )
 
 
@@ -74,12 +103,35 @@ def least(parameters, stage, memory):
     return max(1, math.ceil(cut / (memory - whole))) if cut else 1
 
 
-def least_by_search(parameters, stage, memory):
+def bounded(most):
+    """A search among 1 … most GPUs."""
+
+    def least_by_search(parameters, stage, memory):
+        whole, cut = STAGES[stage]
+        return next((n for n in range(1, most + 1) if parameters * (whole + cut / n) <= memory), None)
+
+    return least_by_search
+
+
+def least_by_counting(parameters, stage, memory):
     whole, cut = STAGES[stage]
-    return next((n for n in range(1, 1000) if parameters * (whole + cut / n) <= memory), None)
+    if parameters * whole > memory or (cut and parameters * whole == memory):
+        return None
+    count = 1
+    while parameters * (whole + cut / count) > memory:
+        count += 1
+    return np.int64(count)
 
 
-test_least_ranks_accepts = accepts(check_least_ranks, least, least_by_search)
+def least_exactly(parameters, stage, memory):
+    whole, cut = (each * Fraction(parameters) for each in STAGES[stage])
+    room = Fraction(memory) - whole
+    return None if room < 0 or (cut and not room) else float(max(1, math.ceil(cut / room) if cut else 1))
+
+
+test_least_ranks_accepts = accepts(
+    check_least_ranks, least, bounded(200_000), least_by_counting, least_exactly
+)
 
 
 def of_needed(change):
@@ -107,7 +159,29 @@ test_least_ranks_rejects = rejects(
     (by_division, "it raised ZeroDivisionError; nothing is cut here, and nothing is left"),
     (lambda p, stage, m: least(p, stage, m) if least(p, stage, 0.999 * m) else None, "it fits exactly"),
     (lambda p, stage, m: by_division(p, stage, m) if stage else 1, "what is not cut"),
+    # what somebody in a hurry may write
+    *((bounded(most), "it returned None, but it fits") for most in (8, 14, 64, 1000, 10_000)),
+    (lambda p, stage, m: 1, "return None"),
+    (of_needed(lambda needed: min(needed, 1024)), "too few"),
+    (of_needed(lambda needed: 2 ** math.ceil(math.log2(needed))), "more than needed"),
+    (of_needed(lambda needed: 8 * math.ceil(needed / 8)), "more than needed"),
+    (lambda p, stage, m: by_rounding(p, stage, m, round), "it returned 134, too few"),
+    (lambda p, stage, m: by_rounding(p, stage, m, lambda n: int(n) + 1), "more than needed"),
+    (lambda p, stage, m: least_under_autocast(p, stage, m), "as under autocast"),
 )
+
+
+def by_rounding(p, stage, m, rule):
+    needed = least(p, stage, m)
+    whole, cut = STAGES[stage]
+    return needed and max(1, rule(cut * p / (m - whole * p)) if cut else 1)
+
+
+def least_under_autocast(p, stage, m):
+    whole, cut = AUTOCAST[stage]
+    if m < whole * p or (m == whole * p and cut):
+        return None
+    return max(1, math.ceil(cut * p / (m - whole * p))) if cut else 1
 
 
 @pytest.mark.parametrize(("stage", "strategy"), [(0, "ddp"), (1, "zero1"), (2, "zero2"), (3, "zero3")])
@@ -131,7 +205,18 @@ def saving_by_law(share, ranks, collective):
     return laws.wire_saving(share, ranks, collective) if ranks > 1 else 0
 
 
-test_wire_saving_accepts = accepts(check_wire_saving, saving, saving_by_law)
+def saving_counted(share, ranks, collective):
+    plain = sum(1 / ranks for _ in range(2 * (ranks - 1)))
+    sent = plain * share if collective == "ring" else sum(share for _ in range(ranks - 1))
+    return (plain - sent) / plain if plain else 0
+
+
+def saving_exactly(share, ranks, collective):
+    share = Fraction(share)
+    return Fraction(0) if ranks == 1 else 1 - share * (1 if collective == "ring" else Fraction(ranks, 2))
+
+
+test_wire_saving_accepts = accepts(check_wire_saving, saving, saving_by_law, saving_counted, saving_exactly)
 
 test_wire_saving_rejects = rejects(
     check_wire_saving,
@@ -143,7 +228,34 @@ test_wire_saving_rejects = rejects(
     (lambda s, k, c: saving(s * (1 + (c == "all_gather") * (1 - 2 / k)), k, c), "a plain ring sends"),
     (lambda s, k, c: saving(s, k, "ring" if c == "all-gather" else c) * 2, "it returned"),
     (lambda s, k, c: print(end=""), "is a return missing?"),
+    # what somebody in a hurry may write
+    (lambda s, k, c: 0, "it returned 0, not"),
+    (lambda s, k, c: max(-1, saving(s, k, c)), "it returned -1, not -4"),
+    (lambda s, k, c: saving(s, min(k, 8), c), "1000 workers"),
+    (lambda s, k, c: saving(min(s, 1), k, c), "a payload of 1.2"),
+    (lambda s, k, c: round(saving(s, k, c), 2), "it returned"),
+    (lambda s, k, c: saving(s, k, "ring"), "all_gather"),
+    (lambda s, k, c: 1 - s * (k - 1) / 2 if k > 1 and c != "ring" else saving(s, k, "ring"), "all_gather"),
 )
+
+
+# --- what is no attempt
+
+
+@pytest.mark.parametrize("check", [check_ring_seconds, check_least_ranks, check_wire_saving])
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_nothing_is_not_attempted_yet(check, nothing):
+    report = check(nothing)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize("check", [check_ring_seconds, check_least_ranks, check_wire_saving])
+@pytest.mark.parametrize(
+    ("odd", "told"),
+    [(3, "a function"), ("x", "a function"), (lambda: 1, "takes 0 positional"), (print, "it returned None")],
+)
+def test_what_answers_nothing_is_told_plainly(check, odd, told):
+    rejected(check(odd), told)
 
 
 # --- calibration

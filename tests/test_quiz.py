@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import warnings
+from collections import Counter
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
@@ -16,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from course_lib import data, laws, simulate
+from course_lib import data, laws, progress, simulate
 from course_lib.collectives import weighted_mean
 from course_lib.labels import label
 from course_lib.pictures.quiz import guessing, question_map, reread_map
@@ -26,6 +28,7 @@ from course_lib.planner.job import Job
 from course_lib.planner.memory import memory
 from course_lib.quiz import Question, example, grade, load_questions, mark, question
 from course_lib.quiz.guessing import blind_answer, guessing_law
+from course_lib.quiz.order import own_seed, shuffled
 from course_lib.quiz.reading import read_number, read_numbers
 from course_lib.widgets import quiz
 
@@ -92,17 +95,24 @@ def test_the_articles_ten_come_first():
 @pytest.mark.parametrize(
     ("id", "words"),
     [
-        ("Q1", "replicas do start equal"),
+        ("Q1", "equal as soon as they are initialised, too"),
         ("Q2", "dealt anew in each epoch"),
         ("Q4", "does not cure a slow worker"),
         ("Q5", "MAX is an operation"),
-        ("Q7", "the ring sums"),
+        ("Q7", "The ring sums"),
         ("Q8", "does hold a replica"),
         ("Q10", "the reducer"),
     ],
 )
 def test_what_can_be_argued_about_is_said(id, words):
     assert words in question(id).arguable
+
+
+@each_choice
+def test_prose_names_options_by_their_words(asked):
+    """The widget shows no letters."""
+    texts = [asked.text, *secrets(asked), *asked.options.values()]
+    assert [text for text in texts if re.search(r"\b[B-D]\b|\bA(?= (?:is|and|or)\b)", text)] == []
 
 
 @each_question
@@ -379,6 +389,19 @@ def test_every_choice_is_graded_by_the_rules(id):
     assert all(", ".join(RIGHT[id]) in feedback for feedback in told)
 
 
+@each_choice
+@pytest.mark.parametrize("given", ["A", "B", "ABD", "ABCD"])
+def test_feedback_in_words_holds_no_letter(asked, given):
+    graded = grade(asked, given if asked.kind == "multiple" else given[0])
+    told = graded.in_words
+    for text in asked.options.values():
+        told = told.replace(text, "")
+    assert not re.search(r"\b[ABCD]\b", told.removeprefix("A wrong").replace("A wrong one", ""))
+    named = [letter for letter, text in asked.options.items() if f"“{text}”" in graded.in_words]
+    assert named == ([] if graded.correct else sorted(asked.right))
+    assert grade(question("N4"), 1).in_words == grade(question("N4"), 1).feedback
+
+
 @pytest.mark.parametrize(
     "given",
     ["a,b", "A、B", "Ａ　Ｂ", "(A) (B)", "A+B", "B/A", "АВ", "ав", "αβ", "A和B", "AAB", "[A][B]", "a and B"]
@@ -439,6 +462,83 @@ def test_the_maps():
     assert "1 right, 1 with some points, 1 with none, 20 not answered" in picture.alt
     assert picture.numbers[0].startswith("To read again: chapters 2, 5")
     assert reread_map(QUESTIONS, mark({"Q1": "B"})).numbers[0].startswith("Nothing to read again")
+
+
+# --- the order of the options
+
+
+@pytest.fixture(scope="module")
+def earned():
+    """{(question, places): points on average over 1,000 seeds} for whoever always ticks those places."""
+    found = {}
+    for asked in ARTICLE:
+        orders = Counter("".join(shuffled(asked, seed)) for seed in range(1000))
+        for places in SINGLE if asked.kind == "single" else SEVERAL:
+            each = {order: grade(asked, "".join(order[place] for place in places)).points for order in orders}
+            found[asked.id, places] = sum(each[order] * count for order, count in orders.items()) / 1000
+    return found
+
+
+SINGLE = [(place,) for place in range(4)]
+SEVERAL = [places for size in range(1, 5) for places in combinations(range(4), size)]
+
+
+@pytest.mark.parametrize("alone", SINGLE)
+@pytest.mark.parametrize("among", SEVERAL)
+def test_no_place_is_an_answer(alone, among, earned):
+    """Nor the same places each time where several may be right."""
+    points = [earned[asked.id, alone if asked.kind == "single" else among] for asked in ARTICLE]
+    assert sum(points) < 4.5
+
+
+@each_choice
+def test_each_option_comes_to_each_place(asked):
+    orders = Counter("".join(shuffled(asked, seed)) for seed in range(2400))
+    assert len(orders) == 24 and min(orders.values()) > 50  # of 100
+
+
+def test_the_order_is_the_learners_own_and_stays(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "mine.jsonl"))
+    own = own_seed()
+    assert own_seed() == own and [each["value"] for each in progress.events()] == [own]
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "another.jsonl"))
+    assert own_seed() != own
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "mine.jsonl"))
+    assert own_seed() == own
+    orders = [[letter for letter, _ in each["options"]] for each in quiz(ARTICLE).questions]
+    assert orders == [shuffled(each, own) for each in ARTICLE]
+    assert progress.guesses() == {} and progress.solved() == {}
+
+
+@pytest.mark.parametrize("damage", ['{"kind": "quiz", "key": "seed", "when": "", "value": "x"}', "{"])
+def test_a_damaged_seed_is_drawn_anew(damage, tmp_path, monkeypatch):
+    (tmp_path / "mine.jsonl").write_text(damage)
+    monkeypatch.setattr(progress, "_warned", {"progress_damaged"})
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "mine.jsonl"))
+    assert own_seed() == own_seed() >= 0
+
+
+def test_where_nothing_is_kept_the_order_stays_for_the_session(tmp_path, monkeypatch):
+    assert own_seed() == own_seed()
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path))  # a folder: it can be neither read nor written
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert own_seed() == own_seed()
+
+
+def test_whatever_the_order_letters_are_the_articles():
+    widget = quiz(ARTICLE, seed=3)
+    assert (
+        [letter for letter, _ in widget.questions[0]["options"]]
+        == shuffled(question("Q1"), 3)
+        != list("ABCD")
+    )
+    assert widget.submit("Q1", "B").correct and widget.results["Q1"]["right"] == ["B"]
+    plain = widget._repr_mimebundle_()[0]["text/plain"]
+    assert plain == quiz(ARTICLE, seed=4)._repr_mimebundle_()[0]["text/plain"].replace(
+        "0 answered", "1 answered"
+    )
+    assert "  A  As soon" in plain
 
 
 # --- the widget without a browser
@@ -521,7 +621,61 @@ def test_the_stored_notebook_holds_no_answers():
             shown += [str(value) for value in output.get("data", {}).values()] + [output.get("text", "")]
     shown = "\n".join(shown)
     assert all(asked.text in shown for asked in QUESTIONS)
-    assert [secret for secret in SECRETS if secret in shown] == []
+    unfolded = re.sub(r"<details>.*?</details>", "", shown, flags=re.DOTALL)
+    assert [secret for secret in SECRETS if secret in unfolded] == []
+
+
+FOLDED = re.compile(r"<details><summary>(\w+): answer and proof</summary>\n\n(.*?)\n\n</details>", re.DOTALL)
+LINK = re.compile(r"\[[^]]+\]\((\w+)\.ipynb#([^)\s]+)\)(?: \(claims? ([\d., ]+)\))?")
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """{question: its folded answer} of the stored chapter."""
+    notebook = nbformat.read(ROOT / "notebooks" / "12_interview_questions.ipynb", as_version=4)
+    cells = [cell for cell in notebook.cells if "<details>" in cell.source]
+    assert all(cell.cell_type == "markdown" for cell in cells)
+    assert {cell.metadata.slideshow.slide_type for cell in cells} == {"skip"}  # not for the lecture's slides
+    return dict(found for cell in cells for found in FOLDED.findall(cell.source))
+
+
+@pytest.fixture(scope="module")
+def notebooks():
+    paths = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    return {path.stem: nbformat.read(path, as_version=4) for path in paths}
+
+
+@each_question
+def test_each_stored_question_has_its_folded_answer_with_proof(asked, answers, notebooks):
+    text, links = answers[asked.id], LINK.findall(answers[asked.id])
+    assert asked.arguable in text
+    if asked.kind == "number":
+        assert number_text(asked.right) in text and asked.why in text
+    elif asked.kind == "open":
+        assert asked.model in text and all(point in text for point, _ in asked.guide)
+    else:
+        told = [f"**{words}.** {asked.why[letter]}" in text for letter, words in asked.options.items()]
+        assert told == [letter in asked.right for letter in asked.options]
+    assert f"{links[0][0]}.ipynb#{links[0][1]}" == asked.proof.link
+    assert {claim for *_, claims in links for claim in filter(None, claims.split(", "))} == set(
+        asked.proof.claims
+    )
+    for name, anchor, claims in links:
+        cells = section(notebooks[name], anchor)
+        tags = {tag for cell in cells if cell.get("execution_count") for tag in cell.metadata.get("tags", [])}
+        assert cells and {f"claim-{claim}" for claim in filter(None, claims.split(", "))} <= tags
+
+
+def section(notebook, anchor):
+    """The cells below a heading, up to the next one of its level."""
+    found, inside = [], False
+    for cell in notebook.cells:
+        for heading in (
+            re.findall(r"^##+ (.+)$", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else ()
+        ):
+            inside = heading.replace(" ", "-") == anchor or (inside and f"## {heading}" not in cell.source)
+        found += [cell] * inside
+    return found
 
 
 def test_the_rules_on_the_page_are_those_that_grade():

@@ -10,6 +10,16 @@ from course_lib.labels import label
 
 # Bytes a parameter under mixed-precision Adam (Rajbhandari et al. 2020): whole on each GPU, cut over all.
 STAGES = {0: (16, 0), 1: (4, 12), 2: (2, 14), 3: (0, 16)}
+AUTOCAST = {0: (16, 0), 1: (8, 8), 2: (4, 12), 3: (0, 16)}  # the other recipe: 4-byte weights and gradients
+# (parameters, width, ranks, bandwidth, latency): small ones for each number of workers, then some far away.
+RINGS = [
+    (parameters, width, ranks, 1.25e9, latency)
+    for parameters, width, latency in ((25e6, 4, 0.0), (7e9, 2, 5e-6), (1000, 4, 50e-6))
+    for ranks in WORKER_COUNTS
+]
+RINGS += [(70e9, 2, 1024, 50e9, 2e-6), (10, 1, 3, 1e6, 0.0), (1e6, 8, 300, 2e8, 1e-3)]
+SAVINGS = [(share, ranks) for ranks in WORKER_COUNTS for share in (0.5, 0.25, 0.1)]
+SAVINGS += [(0.01, 1000), (0.00123, 512), (1.2, 16), (0.0, 5)]
 
 
 @exercise("12.1")
@@ -31,28 +41,28 @@ def check_wire_saving(saving):
 
 
 def _ring_seconds(ring_seconds):
-    for parameters, width, latency in ((25e6, 4, 0.0), (7e9, 2, 5e-6), (1000, 4, 50e-6)):
-        for ranks in WORKER_COUNTS:
-            case = label(
-                "ch12_ring_case",
-                parameters=parameters,
-                width=width,
-                workers=workers(ranks),
-                latency=latency,
-            )
-            m, b = parameters * width, 1.25e9
-            looks = {
-                "ch12_ring_bits": laws.ring_time(m, ranks, b / 8, latency),
-                "ch12_ring_phase": laws.ring_time(m, ranks, b, latency) / 2,
-                "ch12_ring_ms": 1e3 * laws.ring_time(m, ranks, b, latency),
-                "ch12_ring_whole": 2 * (ranks - 1) * (latency + m / b),
-                "ch12_ring_width": laws.ring_time(parameters, ranks, b, latency),
-                "ch12_ring_latency": laws.ring_time(m, ranks, b),
-                "ch12_ring_rounds": 2 * ranks * (latency + m / (ranks * b)),
-            }
-            looks["ch12_ring_latency "] = laws.ring_time(m, ranks, b) + latency
-            got = ask(case, ring_seconds, parameters, width, ranks, b, latency)
-            _expect_value(case, got, laws.ring_time(m, ranks, b, latency), looks)
+    for parameters, width, ranks, b, latency in RINGS:
+        case = label(
+            "ch12_ring_case",
+            parameters=parameters,
+            width=width,
+            workers=workers(ranks),
+            bandwidth=b,
+            latency=latency,
+        )
+        m = parameters * width
+        looks = {
+            "ch12_ring_bits": laws.ring_time(m, ranks, b / 8, latency),
+            "ch12_ring_phase": laws.ring_time(m, ranks, b, latency) / 2,
+            "ch12_ring_ms": 1e3 * laws.ring_time(m, ranks, b, latency),
+            "ch12_ring_whole": 2 * (ranks - 1) * (latency + m / b),
+            "ch12_ring_width": laws.ring_time(parameters, ranks, b, latency),
+            "ch12_ring_latency": laws.ring_time(m, ranks, b),
+            "ch12_ring_rounds": 2 * ranks * (latency + m / (ranks * b)),
+        }
+        looks["ch12_ring_latency "] = laws.ring_time(m, ranks, b) + latency
+        got = ask(case, ring_seconds, parameters, width, ranks, b, latency)
+        _expect_value(case, got, laws.ring_time(m, ranks, b, latency), looks)
 
 
 def _least_ranks(least_ranks):
@@ -68,6 +78,8 @@ def _least_ranks(least_ranks):
         (1e9, 2, 3e9),
         (13e9, 1, 80e9),
         (1e9, 1, 80e9),
+        (671e9, 3, 80e9),
+        (1e12, 2, 2.00015e12),  # 93,334: nobody counts up to that by hand
     ):
         _expect_ranks(least_ranks, parameters, stage, memory)
 
@@ -88,26 +100,27 @@ def _expect_ranks(least_ranks, parameters, stage, memory):
     good = math.isfinite(got) and got >= 1 and got == int(got)
     expect(good, case, label("ch12_fit_whole", got=got))
     need = whole + cut / got
+    whole, cut = (each * parameters for each in AUTOCAST[stage])
+    recipe = label("ch12_fit_autocast") if whole < memory and got == math.ceil(cut / (memory - whole)) else ""
     expect(got >= wanted, case, label("ch12_fit_few", ranks=int(got), need=need))
-    expect(got <= wanted, case, label("ch12_fit_many", ranks=int(got), fewer=wanted))
+    expect(got <= wanted, case, label("ch12_fit_many", ranks=int(got), fewer=wanted) + recipe)
 
 
 def _saving(saving):
-    for ranks in WORKER_COUNTS:
-        for share in (0.5, 0.25, 0.1):
-            for collective in ("ring", "all_gather"):
-                case = label("ch12_wire_case", share=share, workers=workers(ranks), collective=collective)
-                wanted = laws.wire_saving(share, ranks, collective) if ranks > 1 else 0.0
-                arrays = 2 * (ranks - 1) / ranks if collective == "ring" else ranks - 1
-                looks = {
-                    "ch12_wire_ring": 1 - share * arrays,
-                    "ch12_wire_sent": 1 - wanted,
-                    "ch12_wire_clipped": max(0.0, wanted),
-                    "ch12_wire_payload": 1 - share,
-                }
-                one = label("ch12_wire_one") if ranks == 1 else ""
-                got = ask(case, saving, share, ranks, collective, hint=one)
-                _expect_value(case, got, wanted, looks if ranks > 1 else {}, one)
+    for share, ranks in SAVINGS:
+        for collective in ("ring", "all_gather"):
+            case = label("ch12_wire_case", share=share, workers=workers(ranks), collective=collective)
+            wanted = laws.wire_saving(share, ranks, collective) if ranks > 1 else 0.0
+            arrays = 2 * (ranks - 1) / ranks if collective == "ring" else ranks - 1
+            looks = {
+                "ch12_wire_ring": 1 - share * arrays,
+                "ch12_wire_sent": 1 - wanted,
+                "ch12_wire_clipped": max(0.0, wanted),
+                "ch12_wire_payload": 1 - share,
+            }
+            one = label("ch12_wire_one") if ranks == 1 else ""
+            got = ask(case, saving, share, ranks, collective, hint=one)
+            _expect_value(case, got, wanted, looks if ranks > 1 else {}, one)
 
 
 def _expect_value(case, got, wanted, looks, hint=""):
@@ -117,7 +130,9 @@ def _expect_value(case, got, wanted, looks, hint=""):
     got = float(got)  # of a Fraction, say
     if not _near(got, wanted):
         hint = next((label(key.strip()) for key, wrong in looks.items() if _near(got, wrong)), hint)
-        expect(False, case, label("ch12_off", got=got, wanted=wanted, hint=hint))
+        digits = 5 if f"{got:.5g}" != f"{wanted:.5g}" else 12
+        texts = {"got": f"{got:.{digits}g}", "wanted": f"{wanted:.{digits}g}"}
+        expect(False, case, label("ch12_off", **texts, hint=hint))
 
 
 def _near(one, other):

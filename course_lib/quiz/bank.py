@@ -10,7 +10,7 @@ from course_lib.labels import label
 
 @dataclass(frozen=True, repr=False)
 class Proof:
-    """Where the course shows it: a notebook, a heading in it or None, and the claims whose cells decide it."""
+    """Where the course shows it: a notebook, a heading in it or None, and claims whose cells decide it."""
 
     notebook: str
     heading: str | None = None

@@ -30,7 +30,7 @@ class Grade:
 
     @property
     def in_words(self):
-        """The feedback with options by their words, not their letters: for where they stand in another order."""
+        """The feedback with options by their words: for where they stand without letters."""
         if not self.verdict:
             return self.feedback
         named = [f"“{self.question.options[letter]}”" for letter in sorted(self.question.right)]

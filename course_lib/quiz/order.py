@@ -17,12 +17,16 @@ def own_seed():
 
 def shuffled(question, seed):
     """The letters of the options in the order of `seed`: by a hash, which no version of a library changes."""
-    return sorted(question.options, key=lambda letter: sha256(f"{seed} {question.id} {letter}".encode()).digest())
+    return sorted(
+        question.options, key=lambda letter: sha256(f"{seed} {question.id} {letter}".encode()).digest()
+    )
 
 
 def _kept():
     """The first seed of the progress file: with two notebooks at once it is the same for both."""
-    noted = (event.get("value") for event in progress.events() if (event["kind"], event["key"]) == ("quiz", "seed"))
+    noted = (
+        event.get("value") for event in progress.events() if (event["kind"], event["key"]) == ("quiz", "seed")
+    )
     return next((value for value in noted if type(value) is int), None)
 
 
