@@ -4,12 +4,14 @@ import lab
 import pytest
 from live import NAMELESS, faint, kernel, tab_through, until
 
-from course_lib.quiz import load_questions
+from course_lib.quiz import load_questions, question
+from course_lib.quiz.order import shuffled
 
+SEED = 1
 CELLS = [
     "from course_lib.quiz import load_questions\nfrom course_lib.widgets import quiz\n"
     "all_ = load_questions()",
-    "quiz_ = quiz(all_[:10], title='Ten')\nquiz_",
+    f"quiz_ = quiz(all_[:10], title='Ten', seed={SEED})\nquiz_",
     "numbers_ = quiz(all_[10:20], title='Numbers')\nnumbers_",
     "opens_ = quiz(all_[20:], title='Open')\nopens_",
 ]
@@ -31,6 +33,11 @@ def cell(notebook, number):
     return notebook.page.locator(".jp-CodeCell").nth(number)
 
 
+def place(id, letter):
+    """Where that option stands in the widget."""
+    return shuffled(question(id), SEED).index(letter)
+
+
 def focused(notebook):
     return notebook.page.evaluate("document.activeElement.textContent || document.activeElement.value")
 
@@ -45,8 +52,10 @@ def test_tab_comes_to_every_control(notebook):
 
 def test_a_single_choice_by_keyboard(notebook):
     frame, page = cell(notebook, 1), notebook.page
+    assert place("Q1", "B") != 1  # else the order would not be seen
     frame.locator("input[type=radio]").first.focus()
-    page.keyboard.press("ArrowDown")  # B
+    for _ in range(place("Q1", "B") or 4):  # round and back to the first
+        page.keyboard.press("ArrowDown")
     page.keyboard.press("Tab")
     assert focused(notebook) == "Submit"
     page.keyboard.press("Enter")
@@ -65,7 +74,7 @@ def test_a_single_choice_by_keyboard(notebook):
     page.keyboard.press("Space")
     until(lambda: "Question 1 of 10" in frame.inner_text())
     assert (
-        frame.locator("input[type=radio]").nth(1).is_checked()
+        frame.locator("input[type=radio]").nth(place("Q1", "B")).is_checked()
         and "← right, your answer" in frame.inner_text()
     )
 
@@ -76,9 +85,10 @@ def test_several_boxes_by_keyboard(notebook):
     until(lambda: frame.locator("input[type=checkbox]").count() == 4)
     boxes = frame.locator("input[type=checkbox]")
     boxes.nth(0).focus()
-    page.keyboard.press("Space")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
+    for each in range(4):
+        if each in (place("Q7", "A"), place("Q7", "B")):
+            page.keyboard.press("Space")
+        page.keyboard.press("Tab")
     boxes.nth(0).press("Enter")  # submits, as in any form
     until(lambda: "Half right" in frame.inner_text())
     assert kernel(notebook, "print(quiz_.grades['Q7'].points)") == "0.5"
@@ -129,10 +139,22 @@ def test_start_again(notebook):
     frame = cell(notebook, 1)
     kernel(notebook, "quiz_.submit('Q1', 'C')")
     until(lambda: "Not right" in frame.inner_text())
-    assert frame.locator("input[type=radio]").nth(2).is_checked() and "← your answer" in frame.inner_text()
+    chosen = frame.locator("input[type=radio]").nth(place("Q1", "C"))
+    assert chosen.is_checked() and "← your answer" in frame.inner_text()
     frame.get_by_role("button", name="Start again").press("Enter")
     until(lambda: "Not right" not in frame.inner_text())
     assert kernel(notebook, "print(quiz_.grades)") == "{}"
+
+
+def test_options_stand_in_the_learners_order_without_letters(notebook):
+    asked, frame = question("Q1"), cell(notebook, 1)
+    shown = frame.locator(".course-quiz-option").all_inner_texts()
+    assert [text.strip() for text in shown] == [asked.options[letter] for letter in shuffled(asked, SEED)]
+    assert shuffled(asked, SEED) != list(asked.options)
+    kernel(notebook, "quiz_.submit('Q1', 'C')")
+    until(lambda: "Not right: “After every update” is." in frame.inner_text())
+    right = frame.locator(".course-quiz-option").nth(place("Q1", "B")).inner_text()
+    assert "← right" in right and asked.why["B"] in right
 
 
 def test_the_page_holds_no_answer_before_it_is_given(notebook):
