@@ -86,19 +86,21 @@ def grade(question, answer):
 
 def _single(question, answer):
     given = read_letters(answer, question.options, single=True)
-    return _chosen(question, given, float(given == question.right), "quiz_wrong")
+    right = given == question.right
+    return _chosen(question, given, float(right), "quiz_right" if right else "quiz_wrong")
 
 
 def _multiple(question, answer):
     given = read_letters(answer, question.options, single=False)
+    if given == question.right:
+        return _chosen(question, given, 1.0, "quiz_right")
     if given < question.right:
         return _chosen(question, given, PARTIAL, "quiz_partial")
-    return _chosen(question, given, float(given == question.right), "quiz_wrong_among")
+    return _chosen(question, given, 0.0, "quiz_wrong_among")
 
 
-def _chosen(question, given, points, otherwise):
-    """The Grade of letters; otherwise: the label of what is not right."""
-    verdict = "quiz_right" if points == 1 else otherwise
+def _chosen(question, given, points, verdict):
+    """The Grade of letters."""
     feedback = label(verdict, right=", ".join(sorted(question.right)))
     return Grade(question, points == 1, points, feedback, given=given, verdict=verdict)
 
