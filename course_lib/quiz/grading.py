@@ -33,7 +33,7 @@ class Grade:
         """The feedback with options by their words: for where they stand without letters."""
         if not self.verdict:
             return self.feedback
-        named = [f"“{self.question.options[letter]}”" for letter in sorted(self.question.right)]
+        named = [f"“{self.question.options[letter]}”" for letter in _right(self.question)]
         return label(self.verdict, right=", ".join(named))
 
     @property
@@ -101,8 +101,12 @@ def _multiple(question, answer):
 
 def _chosen(question, given, points, verdict):
     """The Grade of letters."""
-    feedback = label(verdict, right=", ".join(sorted(question.right)))
+    feedback = label(verdict, right=", ".join(_right(question)))
     return Grade(question, points == 1, points, feedback, given=given, verdict=verdict)
+
+
+def _right(question):
+    return sorted(question.right)
 
 
 def _number(question, answer):
