@@ -3,10 +3,12 @@
 import socket
 
 import pytest
-from build import WIDGET_VIEW, caption
+from build import caption
 from machine import this_machine
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from rules import RULES, machine_traces, no_sentences, violations
+
+from course_lib.saving import WIDGET_VIEW
 
 OPENING = """\
 # 1 A chapter
@@ -179,6 +181,7 @@ BREACHES = {
         (folded(7, "source"), "One solution"),
         (folded(2, "outputs", printed("\n12 messages\nsent:\n")), "12 messages"),
         (folded(2, "outputs", new_output("display_data", {"text/plain": "Bars"})), "Bars"),
+        (folded(2, "outputs", error()), "ValueError: no"),
         (
             lambda notebook: [
                 folded(2, "outputs", printed("messages:\n"))(notebook),

@@ -36,19 +36,11 @@ from pages import pages
 from thread import PAGES, add_thread, with_table
 
 from course_lib.course import chapters as listed
+from course_lib.saving import LANGUAGE, leave_out_view
 
 SOURCES = Path(__file__).resolve().parent
 CELL_TIMEOUT = 60  # seconds
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-# Without versions: an upgrade of Python must not change twelve files.
-LANGUAGE = {
-    "name": "python",
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "pygments_lexer": "ipython3",
-    "codemirror_mode": {"name": "ipython"},
-}
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -219,8 +211,7 @@ def execute_cell(client, cell, index, chapter):
 
 def settled(output):
     """An output without what differs from run to run or from machine to machine."""
-    # A view without its kernel is an error message in some readers; the widget's picture and text stay.
-    output.get("data", {}).pop(WIDGET_VIEW, None)
+    leave_out_view(output)
     if output.output_type == "error":
         # Frames outside the notebook show where the author's files lie; the cell's own frame stays.
         output.traceback = [

@@ -17,9 +17,11 @@ from itertools import groupby
 from statistics import median
 
 import nbformat
-from build import WIDGET_VIEW, BuildError, chapters, code_cells, tags
+from build import BuildError, chapters, code_cells, tags
 from questions import OPENING as OPENING_OF_QUESTION
 from questions import question
+
+from course_lib.saving import WIDGET_VIEW
 
 OPENING = ["The question", "What you will be able to do", "Before you start"]
 CLOSING = ["Takeaways", "The article's claim, measured", "Further reading"]
@@ -44,7 +46,8 @@ BASE64 = re.compile(r"base64,[\w+/=\s]+")
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(")
 SOLUTION = re.compile("# One solution")
 HARMLESS = re.compile("(def|from|import|#) .*")
-PLACEHOLDERS = ("text/html", "image/svg+xml", "text/markdown", "text/plain")  # the first there is
+# Of an output's kinds, the first of these is what its placeholder begins with.
+PLACEHOLDERS = ("text/html", "image/svg+xml", "application/pdf", "text/markdown", "text/plain")
 COMPARED = re.compile(r"Prediction \d+\.\d+, compared:")
 NEUTRAL = re.compile(r"\D+:|" + COMPARED.pattern)  # a heading without a number
 IMAGE_TAG = re.compile(r"<img\b[^>]*>")
@@ -268,22 +271,40 @@ def answers_are_hidden(notebook):
 @rule
 def what_is_hidden_gives_nothing_away(notebook):
     """JupyterLab shows the first line of folded code, and of folded output."""
+    for index, what, line, harmless in folded(notebook):
+        if line and not harmless.fullmatch(line):
+            yield f"cell {index}: its folded {what} begins with {line!r}, not with {harmless.pattern!r}"
+
+
+def folded(notebook):
+    """(cell's index, "code" or "output", its first line, the pattern of a harmless one)."""
     for index, cell in numbered(notebook, "code"):
         about = cell.metadata.get("jupyter", {})
-        code, harmless = cell.source.partition("\n")[0], SOLUTION if "solution" in tags(cell) else HARMLESS
-        if about.get("source_hidden") and not harmless.fullmatch(code):
-            yield f"cell {index}: its folded code begins with {code!r}, not with {harmless.pattern!r}"
+        if about.get("source_hidden"):
+            line = cell.source.partition("\n")[0]
+            yield index, "code", line, SOLUTION if "solution" in tags(cell) else HARMLESS
         if about.get("outputs_hidden") and cell.outputs:
-            line, neutral = first_line(cell.outputs[0]), COMPARED if ".compare(" in cell.source else NEUTRAL
-            if not neutral.fullmatch(line):
-                yield f"cell {index}: its folded output begins with {line!r}, not with {neutral.pattern!r}"
+            line = first_line(cell.outputs[0])
+            yield index, "output", line, COMPARED if ".compare(" in cell.source else NEUTRAL
 
 
 def first_line(output):
-    """What JupyterLab's placeholder of a folded output shows; an error's shows nothing."""
-    data = output.get("data", {})
-    text = next((data[kind] for kind in PLACEHOLDERS if kind in data), output.get("text", ""))
-    return next(filter(None, text.split("\n")), ":")
+    """What JupyterLab's placeholder of a folded output shows."""
+    if output.output_type == "error":
+        text = "\n".join(output.traceback) or f"{output.ename}: {output.evalue}"
+    elif output.output_type == "stream":
+        text = "\n".join(map(drawn_over, output.text.split("\n")))
+    else:
+        text = next((output.data[kind] for kind in PLACEHOLDERS if kind in output.data), "")
+    return next(filter(None, text.split("\n")), "")
+
+
+def drawn_over(line):
+    """What is left of a printed line that begins anew at each carriage return."""
+    left = ""
+    for text in line.split("\r"):
+        left = text + left[len(text) :]
+    return left
 
 
 @rule

@@ -108,6 +108,7 @@ def jupyter_lab(notebooks=NOTEBOOKS):
             f"--LabApp.app_settings_dir={settings}",
             "--LabApp.expose_app_in_browser=True",
             f"--LabApp.extra_labextensions_path={ROOT / 'course_lib' / 'labextensions'}",
+            "--ContentsManager.pre_save_hook=course_lib.saving.before_saving",
         ]
         log = folder / "log"
         with log.open("w") as out:
@@ -221,6 +222,16 @@ TOPS = (
 )
 SCROLL = "(() => {" + SCROLLER + "})().scrollTop = args[0]"
 UNMOVED = "!document.getAnimations().some(one => one.effect.target.closest('.jp-Notebook'))"
+SAVE = PANEL + "return panel.context.save()"
+SHUT_DOWN = PANEL + "return panel.sessionContext.shutdown()"
+# [cell's index, text] of what stands in place of folded code, and of a folded output.
+FOLDED = (
+    PANEL
+    + """
+    return panel.content.widgets.flatMap((cell, index) =>
+        [...cell.node.querySelectorAll('.jp-PlaceholderText')].filter(text => text.checkVisibility())
+            .map(text => [index, text.textContent]))"""
+)
 POPUPS = """return [...document.querySelectorAll('.jp-Dialog, .Toastify__toast')].map(e => e.innerText)"""
 
 
@@ -343,7 +354,7 @@ def opened(browser, server, name):
         notebook.wait_for(READY)
         notebook.ask(PANEL + "app.shell.collapseLeft()")
         yield notebook
-        notebook.ask(PANEL + "return panel.sessionContext.shutdown()")  # twelve kernels would add up
+        notebook.ask(SHUT_DOWN)  # twelve kernels would add up
     except Exception:
         notebook.keep(name)
         raise
