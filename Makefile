@@ -12,9 +12,9 @@ TORCH_PIN = $(shell grep '^torch==' $(CONSTRAINTS))
 PYTEST = $(BIN)/pytest -q -rs -n 3 --dist loadfile --no-loadscope-reorder --nbval --nbval-current-env
 # In a container one is often root, and Jupyter wants to hear that it is meant.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
-# Without it JupyterLab shows figures without their alternative texts.
-ALT_TEXTS := --LabApp.extra_labextensions_path=course_lib/labextensions
-# Without it a chapter that was only opened would count as changed, and a saved widget need its kernel.
+# Without them figures have no alternative texts, and widgets are stills after a reload.
+EXTENSIONS := --LabApp.extra_labextensions_path=course_lib/labextensions
+# Without it git would take a chapter that was only opened for changed, and a saved widget would be an error message.
 SAVING := --ContentsManager.pre_save_hook=course_lib.saving.before_saving
 NEWS := @jupyterlab/apputils-extension:announcements
 # Of no use to a learner: that a notebook is not trusted until it has run, that kernels' channels are not encrypted.
@@ -67,7 +67,7 @@ lab: install
 	  echo 'Name a folder where it may: HOME=/tmp/home make lab'; exit 1; }
 	@echo "JupyterLab starts. Should no browser open, open the address below, token included, in one."
 	@echo "Ctrl-C twice stops it."
-	$(BIN)/jupyter lab --ip=127.0.0.1 $(AS_ROOT) $(CALM) $(ALT_TEXTS) $(SAVING) --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS))
+	$(BIN)/jupyter lab --ip=127.0.0.1 $(AS_ROOT) $(CALM) $(EXTENSIONS) $(SAVING) --LabApp.default_url=/lab/tree/$(firstword $(NOTEBOOKS))
 
 check: install
 	$(BIN)/ruff check .

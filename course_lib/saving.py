@@ -28,9 +28,12 @@ def before_saving(model, **_):
         if about.get("collapsed") == about.get("jupyter", {}).get("outputs_hidden"):
             about.pop("collapsed", None)  # JupyterLab says it twice
         for output in cell.get("outputs", []):
-            leave_out_view(output)
+            if view := pop_view(
+                output
+            ):  # kept aside for labextensions/, where the widget's kernel still runs
+                output.setdefault("metadata", {})[WIDGET_VIEW] = view
 
 
-def leave_out_view(output):
+def pop_view(output):
     """A view without its kernel is an error message in some readers; the widget's picture and text stay."""
-    output.get("data", {}).pop(WIDGET_VIEW, None)
+    return output.get("data", {}).pop(WIDGET_VIEW, None)

@@ -89,12 +89,14 @@ def test_an_edit_is_saved(save):
 
 def test_a_widget_is_saved_as_its_picture_and_words(save):
     data = {"image/png": "iVBORw0KGgo=\n", "text/plain": "words"}
-    live = new_output("display_data", data | {WIDGET_VIEW: {"model_id": "1", "version_major": 2}})
+    view = {WIDGET_VIEW: {"model_id": "1", "version_major": 2}}
+    live = new_output("display_data", data | view)
     notebook = new_notebook(cells=[new_code_cell("x", outputs=[live, new_output("stream", text="printed")])])
     notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
     saved = json.loads(save(notebook))
     shown, printed = saved["cells"][0]["outputs"]
-    assert set(shown["data"]) == set(data) and printed["text"] == ["printed"]
+    assert set(shown["data"]) == set(data) and shown["metadata"] == view
+    assert printed["text"] == ["printed"]
     assert "widgets" not in saved["metadata"]
 
 

@@ -36,7 +36,7 @@ from pages import pages
 from thread import PAGES, add_thread, with_table
 
 from course_lib.course import chapters as listed
-from course_lib.saving import LANGUAGE, leave_out_view
+from course_lib.saving import LANGUAGE, pop_view
 
 SOURCES = Path(__file__).resolve().parent
 CELL_TIMEOUT = 60  # seconds
@@ -211,7 +211,7 @@ def execute_cell(client, cell, index, chapter):
 
 def settled(output):
     """An output without what differs from run to run or from machine to machine."""
-    leave_out_view(output)
+    pop_view(output)
     if output.output_type == "error":
         # Frames outside the notebook show where the author's files lie; the cell's own frame stays.
         output.traceback = [

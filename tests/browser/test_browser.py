@@ -6,6 +6,7 @@ import nbformat
 import pytest
 import rules
 from build import KERNEL
+from live import kernel, until
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from waiting import limit
 
@@ -63,6 +64,27 @@ def test_saved_without_its_kernel_it_shows_every_picture(notebook, cells, name, 
     assert {
         index for index, _, output in rules.outputs(stored) if "image/png" in output.get("data", {})
     } <= shown
+
+
+CELLS = ["from course_lib.predict import predict\nfrom course_lib.widgets import step_player"]
+CELLS += ["step_player()", "guess = predict('2.1', choices='abc')\nguess"]
+
+
+def test_a_saved_widget_moves_again_where_its_kernel_still_runs(server, browser):
+    """After a reload: the guess is still there, and another can be made; nothing more to save."""
+    with lab.ran(browser, server, "reloaded", CELLS) as notebook:
+        kernel(notebook, "guess.guess = 'b'")
+        notebook.ask(lab.SAVE)
+        saved = (server.served / "reloaded.ipynb").read_bytes()
+        notebook.page.reload()
+        notebook.wait_for(lab.READY)
+        player, question = (notebook.page.locator(".jp-CodeCell").nth(place) for place in (1, 2))
+        player.get_by_role("button", name="Reset").wait_for()
+        until(question.locator("input[type=radio]").nth(1).is_checked)
+        question.locator("input[type=radio]").nth(2).check()
+        until(lambda: kernel(notebook, "print(guess.guess)") == "c")
+        notebook.ask(lab.SAVE)
+        assert (server.served / "reloaded.ipynb").read_bytes() == saved
 
 
 OUTPUTS = [
