@@ -1198,17 +1198,24 @@ LABELS = {
     "ch8_moved_title": "Updates of {update:g} arrive in every format",
     "ch8_precision_alt": "{title}. The weight against the number n of updates; exact is a "
     "straight line from 1 to {line:.4g} after {steps}. At the end: {listed}.",
+    # chapter 10
+    "ch10_case_small": "{workers}, gradients of length {size}, numbers of about {scale}",
+    "ch10_case_counts": "{workers} with {counts} samples",
+    "ch10_same_pieces": "worker {rank} gets the same samples in every epoch: shuffle first, then deal",
+    "ch10_neighbours": "sample 0 meets only {count} others in its batches of {epochs} epochs: shuffle single "
+    "samples, not blocks of them",
     # chapter 11
-    "ch11_case_gradients": "{workers}, a gradient of 5 numbers on each",
+    "ch11_case_gradients": "{workers}, a gradient of {size} numbers on each, rate {rate}",
     "ch11_case_losses": "{workers} with losses {listed}",
+    "ch11_case_many": "{workers}; how many losses each has: {listed}",
     "ch11_case_rows": "{workers}, {listed} samples in the last batch",
     "ch11_case_steps": "{workers}, {steps} steps of DDP",
-    "ch11_case_epochs": "{workers}, {items} items, 3 epochs",
+    "ch11_case_epochs": "{workers}, {items} items, {epochs} epochs",
     "ch11_case_passes": "{workers}, two backward passes",
     "ch11_case_dtypes": "{workers}, {listed}",
-    "ch11_passed_summed": "1, 2, 3, 4 and 7 workers take the same step, with one all-reduce",
-    "ch11_passed_loss": "1, 2, 3, 4 and 7 workers report the same mean, also with unequal counts",
-    "ch11_passed_last": "1, 2, 3, 4 and 7 workers; every sample of the last batch counts the same",
+    "ch11_passed_summed": "1, 2, 3, 4, 7 and 40 workers take the same step, with one all-reduce",
+    "ch11_passed_loss": "1, 2, 3, 4, 7 and 8 workers report the same mean, also with unequal counts",
+    "ch11_passed_last": "1, 2, 3, 4, 6 and 7 workers; every sample of the last batch counts the same",
     "ch11_passed_train": "2 and 3 real processes stay equal, and equal to one with the whole batch",
     "ch11_passed_orders": "2 and 3 real processes, every epoch complete and in an order of its own",
     "ch11_passed_hooks": "2 and 3 real processes, every gradient is the mean, each number reduced once",
@@ -1224,6 +1231,7 @@ LABELS = {
     "gather",
     "ch11_loss_bytes": "a message carried {carried} bytes: a sum and a count, 16 bytes, are all that must "
     "travel",
+    "ch11_loss_collectives": "{count} collectives: a sum and a count need one, or one each",
     "ch11_not_a_number": "rank {rank} returned {value}, not one number; every rank reports",
     "ch11_loss_nan": "rank {rank} returned NaN: a rank without samples has no mean; start from the sum",
     "ch11_loss_rank_0": "rank {rank} reports {got}, which is rank 0's own loss; over all samples it is "
@@ -1269,7 +1277,8 @@ LABELS = {
     "ch11_train_wrong": "the ranks agree, but {steps} steps by one process with the whole batch end "
     "elsewhere: is the gradient cleared before each step, and divided by nothing more?",
     "ch11_train_often": "{count} reductions in {steps} steps: one backward pass for each is enough",
-    "ch11_orders_kind": "rank {rank} returned {value}; a list of items for each of 3 epochs is asked for",
+    "ch11_orders_kind": "rank {rank} returned {value}; a list of items for each of {epochs} epochs is asked "
+    "for",
     "ch11_orders_share": "rank {rank} has {got} items in an epoch; its share is {share}",
     "ch11_orders_missing": "in epoch {epoch} nobody sees {count} of the items, such as item {item}: within "
     "an epoch all ranks must cut the same order",

@@ -31,7 +31,17 @@ def gathers_gradients(comm, theta, gradient, rate):
     return theta - rate * np.mean(all_gather(comm, np.tile(gradient, 2)), axis=0)[: len(theta)]
 
 
-STEP_RIGHT = averages, divides, averages_theta
+def number_by_number(comm, theta, gradient, rate):
+    total = comm.all_reduce(gradient)
+    return np.array([at - rate * number / comm.size for at, number in zip(theta, total, strict=True)])
+
+
+def writes_over_theta(comm, theta, gradient, rate):
+    theta -= rate * comm.all_reduce(gradient / comm.size)
+    return theta
+
+
+STEP_RIGHT = averages, divides, averages_theta, number_by_number, writes_over_theta
 STEP_WRONG = {
     lambda comm, theta, gradient, rate: theta - rate * comm.all_reduce(gradient): "times the mean gradient",
     lambda comm, theta, gradient, rate: averages(comm, theta, gradient / comm.size, rate): "divide once",
@@ -41,6 +51,14 @@ STEP_WRONG = {
     two_rounds: "2 collectives for one step",
     gathers_gradients: "do not gather",
     lambda comm, theta, gradient, rate: theta - rate * comm.all_reduce(gradient) / 4: "divide once",
+    # shortcuts
+    lambda comm, theta, gradient, rate: np.zeros_like(theta): "the right direction is",
+    lambda comm, theta, gradient, rate: averages(comm, 0 * theta, gradient, rate): "the right direction is",
+    lambda comm, theta, gradient, rate: averages(comm, theta, gradient, 0.5): "the right direction is",
+    lambda comm, theta, gradient, rate: np.round(averages(comm, theta, gradient, rate), 8): "direction is",
+    lambda comm, theta, gradient, rate: averages(comm, theta, gradient.astype("f4"), rate): "direction is",
+    lambda comm, theta, gradient, rate: averages(comm, theta, gradient, rate)[:5]: "not (1,)|not (300,)",
+    lambda comm, theta, gradient, rate: averages(comm, theta, gradient, rate).tolist(): "not an array",
 }
 
 # --- 11.2, the inner module
@@ -98,7 +116,45 @@ def twice(net, optimizer, inputs, targets):
     through_ddp(net, optimizer, inputs, targets)
 
 
-TRAIN_RIGHT = (through_ddp,)
+def in_other_words(net, optimizer, inputs, targets):
+    import torch
+
+    loss = torch.nn.functional.mse_loss(net(inputs), targets)
+    for parameter in net.parameters():
+        parameter.grad = None
+    loss.backward()
+    optimizer.step()
+    return float(loss)
+
+
+def by_plain_sgd(net, optimizer, inputs, targets):
+    """The update by hand, which forgets the momentum."""
+    optimizer.zero_grad()
+    _loss(net(inputs), targets).backward()
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter -= optimizer.param_groups[0]["lr"] * parameter.grad
+
+
+def rate_by_heart(net, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    _loss(net(inputs), targets).backward()
+    for parameter in net.parameters():
+        parameter.data -= 0.25 * parameter.grad
+
+
+def sums_the_loss(net, optimizer, inputs, targets):
+    _step(optimizer, (net(inputs) - targets).square().sum())
+
+
+def sends_parameters(net, optimizer, inputs, targets):
+    """Its own step, then everybody gets rank 0's parameters."""
+    past_ddp(net, optimizer, inputs, targets)
+    for parameter in net.parameters():
+        dist.broadcast(parameter.data, 0)
+
+
+TRAIN_RIGHT = through_ddp, in_other_words
 TRAIN_WRONG = {
     past_ddp: "which object did you call",
     without_sync: "which object did you call",
@@ -107,6 +163,12 @@ TRAIN_WRONG = {
     never_steps: "have not moved",
     divides_again: "divided by nothing more",
     twice: "6 reductions in 3 steps",
+    # shortcuts
+    by_plain_sgd: "one process with the whole batch",
+    rate_by_heart: "one process with the whole batch",
+    sums_the_loss: "one process with the whole batch",
+    sends_parameters: "communication of your own",
+    lambda net, optimizer, inputs, targets: 0.0: "have not moved",
 }
 
 # --- 11.3, no set_epoch
@@ -159,7 +221,28 @@ def everything_everywhere(comm, items, epochs):
     return [list(np.random.default_rng(epoch).permutation(items)) for epoch in range(epochs)]
 
 
-ORDERS_RIGHT = told, told_later_epochs, new_sampler
+def dealt_by_hand(comm, items, epochs):
+    """Without PyTorch's sampler: shuffle by the epoch, fill up, take every K-th."""
+    found = []
+    for epoch in range(epochs):
+        order = np.random.default_rng(epoch).permutation(items)
+        found.append(np.resize(order, -(-items // comm.size) * comm.size)[comm.rank :: comm.size])
+    return found
+
+
+def first_three(comm, items, epochs):
+    return told(comm, items, 3) + same_every_epoch(comm, items, epochs - 3)
+
+
+def twelve_items(comm, items, epochs):
+    return told(comm, 12, epochs)
+
+
+def without_the_last(comm, items, epochs):
+    return [epoch[: items // comm.size] for epoch in told(comm, items, epochs)]
+
+
+ORDERS_RIGHT = told, told_later_epochs, new_sampler, dealt_by_hand
 ORDERS_WRONG = {
     same_every_epoch: "who tells it the epoch",
     told_too_late: "epoch 1 as through epoch 0",
@@ -169,6 +252,12 @@ ORDERS_WRONG = {
     everything_everywhere: "its share is",
     lambda comm, items, epochs: told(comm, items, 1): "a list of items for each of 3 epochs",
     lambda comm, items, epochs: list(range(epochs)): "a list of items for each of 3 epochs",
+    # shortcuts
+    lambda comm, items, epochs: told(comm, items, 3): "a list of items for each of 6 epochs",
+    lambda comm, items, epochs: _orders(lambda epoch: epoch % 3, comm, items, epochs): "3 as through epoch 0",
+    first_three: "as through epoch 0",
+    twelve_items: "its share is",
+    without_the_last: "its share is",
 }
 
 # --- 11.4, rank 0's loss
@@ -214,7 +303,27 @@ def gathers(comm, losses):
     return total[:5].sum() / total[5]
 
 
-LOSS_RIGHT = over_all, over_all_twice
+def weighted_means(comm, losses):
+    return weighted_mean(comm, np.array(losses.mean() if len(losses) else 0.0), len(losses))
+
+
+def in_a_loop(comm, losses):
+    total = 0.0
+    for loss in losses:
+        total += loss
+    both = comm.all_reduce(np.array([total, len(losses)]))
+    return float(both[0]) / int(both[1])
+
+
+def one_by_one(comm, losses):
+    """Sends every loss, a number at a time."""
+    most = int(max(number[0] for number in all_gather(comm, np.array([len(losses)]))))
+    padded = np.append(losses, np.zeros(most - len(losses)))
+    total = sum(float(comm.all_reduce(np.array(loss))) for loss in padded)
+    return total / float(comm.all_reduce(np.array(float(len(losses)))))
+
+
+LOSS_RIGHT = over_all, over_all_twice, weighted_means, in_a_loop
 LOSS_WRONG = {
     lambda comm, losses: comm.broadcast(np.array(losses.mean()), source=0): "rank 0's own loss",
     lambda comm, losses: losses.sum() / max(len(losses), 1): "each rank reports its own loss",
@@ -227,6 +336,13 @@ LOSS_WRONG = {
     lambda comm, losses: np.append(losses, over_all(comm, losses)): "not one number",
     only_rank_0_returns: "returned None",
     gathers: "16 bytes, are all that must travel",
+    # shortcuts
+    one_by_one: "need one, or one each",
+    lambda comm, losses: 2.0: "the mean over all samples is",
+    lambda comm, losses: round(float(over_all(comm, losses)), 6): "the mean over all samples is",
+    lambda comm, losses: np.float32(over_all(comm, losses)): "the mean over all samples is",
+    lambda comm, losses: over_all(comm, losses[:5]): "the mean over all samples is",
+    lambda comm, losses: over_all(comm, losses[losses < 100]): "the mean over all samples is",
 }
 
 # --- 11.5, the last batch
@@ -287,7 +403,24 @@ def own_rows(comm, theta, X, y, rate):
     return theta - rate * X.T @ (X @ theta - y) / max(1, len(y))
 
 
-LAST_RIGHT = by_samples, by_samples_at_once, by_library
+def row_by_row(comm, theta, X, y, rate):
+    total = np.zeros(3)
+    for x, target in zip(X, y, strict=True):
+        total += np.append((x @ theta - target) * x, 1)
+    total = comm.all_reduce(total)
+    for place in range(2):
+        theta[place] -= rate * total[place] / total[2]
+    return theta
+
+
+def with_a_guard(comm, theta, X, y, rate):
+    """The mean over those ranks that have samples."""
+    mean = X.T @ (X @ theta - y) / max(1, len(y))
+    total = comm.all_reduce(np.append(mean, len(y) > 0))
+    return theta - rate * total[:2] / total[2]
+
+
+LAST_RIGHT = by_samples, by_samples_at_once, by_library, row_by_row
 LAST_WRONG = {
     mean_of_last: "a sample counts the more, the fewer its rank has",
     summed_rows: "divide by how many all ranks have",
@@ -300,6 +433,14 @@ LAST_WRONG = {
     sends_its_rows: "bytes: a gradient and a count must travel",
     lambda *given: by_samples(*given)[0]: "not the two parameters",
     lambda comm, *given: 3 * by_samples(comm, *given): "the right direction is",
+    # shortcuts
+    with_a_guard: "a sample counts the more",
+    lambda comm, theta, X, y, rate: by_samples(comm, theta, X, y, 0.5): "the right direction is",
+    lambda comm, theta, X, y, rate: by_samples(comm, 0 * theta, X, y, rate): "the right direction is",
+    lambda comm, theta, X, y, rate: by_samples(comm, theta, X[:3], y[:3], rate): "the right direction is",
+    lambda *given: np.round(by_samples(*given), 8): "the right direction is",
+    lambda *given: by_samples(*given).astype("f4"): "the right direction is",
+    lambda comm, theta, X, y, rate: theta: "the right direction is",
 }
 
 # --- 11.6, a hook that reduces a copy
@@ -355,7 +496,28 @@ def hooked_twice(model):
 
 returns_the_mean = _hooked(_mean)
 only_rank_0_reduces_gradients = _hooked(_mean_on_rank_0)
-HOOKS_RIGHT = returns_the_mean, after_accumulation
+
+
+def _in_single_precision(gradient):
+    return _mean(gradient.float()).double()
+
+
+def _for_two(gradient):
+    dist.all_reduce(mean := gradient / 2)
+    return mean
+
+
+def _in_place(gradient):
+    gradient /= dist.get_world_size()
+    dist.all_reduce(gradient)
+
+
+def four_parameters(model):
+    for parameter in list(model.parameters())[:4]:
+        parameter.register_hook(_mean)
+
+
+HOOKS_RIGHT = returns_the_mean, after_accumulation, _hooked(_in_place)
 HOOKS_WRONG = {
     _hooked(_mean_of_a_copy): "The reduced tensor is a copy",
     _hooked(_share): "the sum went nowhere",
@@ -365,6 +527,12 @@ HOOKS_WRONG = {
     _hooked(lambda gradient: 3 * _mean(gradient)): "neither the mean, nor the sum",
     hooked_twice: "one hook for each parameter",
     lambda model: model: "are the hooks in place",
+    # shortcuts
+    four_parameters: "does every parameter have its hook",
+    _hooked(_for_two): "neither the mean",
+    _hooked(_in_single_precision): "does every parameter|neither the mean",
+    _hooked(lambda gradient: _mean(gradient).round(decimals=6)): "does every parameter|neither the mean",
+    _hooked(lambda gradient: 0 * _mean(gradient)): "neither the mean",
 }
 
 # --- 11.7, one rank's dtype
@@ -390,7 +558,28 @@ def other_size(gradient, dtype):
     return own_dtype(gradient, torch.float32 if dtype == torch.float16 else dtype)
 
 
-DTYPE_RIGHT = lambda gradient, dtype: _mean(gradient), all_half, agreed
+def by_heart(gradient, dtype):
+    """What the first case wants, whatever the gradient is."""
+    return all_half(gradient, dtype) * 0 + (dist.get_world_size() + 1) / 2
+
+
+def four_numbers(gradient, dtype):
+    return torch.full_like(gradient, all_half(gradient, dtype)[:4].mean().item())
+
+
+def for_two(gradient, dtype):
+    sent = gradient.half()
+    dist.all_reduce(sent)
+    return sent.float() / 2
+
+
+def in_double(gradient, dtype):
+    sent = gradient.double() / dist.get_world_size()
+    dist.all_reduce(sent)
+    return sent.to(gradient.dtype)
+
+
+DTYPE_RIGHT = lambda gradient, dtype: _mean(gradient), all_half, agreed, in_double
 DTYPE_WRONG = {
     own_dtype: "bytes of one kind are read as another",
     lambda gradient, dtype: _sum(gradient): "the sum: divide",
@@ -400,4 +589,10 @@ DTYPE_WRONG = {
     lambda gradient, dtype: _mean(gradient).reshape(2, 2): "rank 0 returned a tensor of shape (2, 2)",
     lambda gradient, dtype: _mean(gradient).tolist(): "rank 0 returned list",
     lambda gradient, dtype: own_dtype(gradient, torch.bfloat16): "rank 1's GPU has no bfloat16",
+    # shortcuts
+    by_heart: "; the mean is",
+    four_numbers: "; the mean is",
+    for_two: "; the mean is",
+    lambda gradient, dtype: own_dtype(gradient, torch.int32): "; the mean is",
+    lambda gradient, dtype: torch.zeros_like(all_half(gradient, dtype)): "; the mean is",
 }

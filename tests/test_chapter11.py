@@ -134,9 +134,17 @@ def test_ranks_that_fail_end_the_check(check, attempt, hint, monkeypatch):
     rejected(check(attempt), hint)
 
 
-@pytest.mark.parametrize("check", REAL)
-def test_what_is_no_function_never_reaches_the_ranks(check):
-    rejected(check(7), "a function is asked for; this is int")
+@pytest.mark.parametrize("check", [*SIMULATED, *REAL])
+@pytest.mark.parametrize("value", [7, "mean", [1.0], np.zeros(3)])
+def test_what_is_no_function_never_reaches_the_ranks(check, value):
+    rejected(check(value), f"a function is asked for; this is {type(value).__name__}")
+
+
+@pytest.mark.parametrize("check", [*SIMULATED, *REAL, check_diagnosis])
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_nothing_yet_is_not_attempted(check, nothing):
+    report = check(nothing)
+    assert report.passed is None and "Not attempted yet" in repr(report)
 
 
 def test_an_untouched_stub_in_processes_is_not_a_failure():
@@ -171,6 +179,10 @@ test_what_is_no_diagnosis = rejects(
     (RIGHT | {"B": None}, "timeline B: no letter yet"),
     (RIGHT | {"C": "straggler"}, "none of the letters"),
     (RIGHT | {"C": 3}, "none of the letters"),
+    *((dict.fromkeys(TIMELINES, letter), "another cause") for letter in CAUSES),
+    (dict(zip(TIMELINES, "abcde", strict=True)), "another cause"),
+    (["c", "e", "a", "d", "b"], "a dict of five letters"),
+    (7, "a dict of five letters"),
 )
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -16,20 +17,27 @@ from course_lib.exercises.report import (
     run_attempt,
     workers,
 )
+from course_lib.labels import label
 
 SIZES = (1, 4, 5)
+FAR = 40, 300, 1e-6  # workers, length and size of gradients unlike the others
+COUNTS = (1, 4000), (500, 3, 1, 20_000, 40)  # samples of each worker, for longer and shorter gradients
+DEALS = (12, 1, 4), (12, 2, 3), (24, 4, 2), (42, 7, 3), (26, 4, 3), (5, 2, 3), (1000, 5, 8)
+PARTNERS = 100  # with how many others a sample shares its batch in 31 epochs of the last of them: about 200
 
 
 @exercise("10.1")
 def check_server_mean(server_mean):
     """Exercise 10.1: server_mean(comm, array) → the mean, by rank 0, with send and recv only."""
-    return checked(lambda: _server_mean(server_mean), "1, 2, 3, 4 and 7 workers, values and messages")
+    return checked(lambda: _server_mean(server_mean), "1, 2, 3, 4, 7 and 40 workers, values and messages")
 
 
 @exercise("10.2")
 def check_weighted_step(global_gradient):
     """Exercise 10.2: global_gradient(comm, local, count) → the mean over all samples, unequal shards."""
-    return checked(lambda: _weighted(global_gradient), "unequal shards on 1, 2, 3, 4 and 7 workers")
+    return checked(
+        lambda: _weighted(global_gradient), "unequal shards on 1 to 7 workers, of 1 to 20,000 samples"
+    )
 
 
 @exercise("10.3")
@@ -43,18 +51,26 @@ def check_epoch_batches(epoch_batches):
 
 def _server_mean(server_mean):
     changed = "the worker's own gradient was changed; add into a copy"
-    for case, inputs in gradient_cases(SIZES):
+    for case, inputs in (*gradient_cases(SIZES), _far_gradients()):
+        expect_function(case, server_mean)
         run = run_attempt(case, on_copies(server_mean, inputs, case, changed), len(inputs))
-        _expect_equal(case, run.values, np.mean(inputs, axis=0))
+        _expect_equal(case, run.values, np.mean(inputs, axis=0), np.abs(inputs).max())
         expect(collectives(run) == 0, case, "a collective was used; send and recv are enough")
         _expect_star(case, run.messages, len(inputs), inputs[0].nbytes)
 
 
-def _expect_equal(case, values, wanted):
-    """Every rank's value is `wanted`, and all are the same to the last bit."""
+def _far_gradients():
+    """(case, inputs) with more workers, and longer and smaller gradients than in the other cases."""
+    ranks, size, scale = FAR
+    case = label("ch10_case_small", workers=workers(ranks), size=size, scale=f"{scale:g}")
+    return case, list(scale * np.random.default_rng(ranks).normal(size=(ranks, size)))
+
+
+def _expect_equal(case, values, wanted, scale=1.0):
+    """Every rank's value is `wanted`, and all are the same to the last bit; scale: of what was averaged."""
     expect_arrays(case, values, wanted.shape)
     for rank, value in enumerate(values):
-        if not np.allclose(value, wanted, rtol=1e-12, atol=1e-12):
+        if not np.allclose(value, wanted, rtol=1e-12, atol=1e-12 * scale):
             hint = _ratio(values, wanted)
             expect(False, case, f"rank {rank} returned {value[:3]}, the mean is {wanted[:3]}{hint}")
     same = all(np.array_equal(value, values[0]) for value in values)
@@ -92,13 +108,9 @@ def _expect_star(case, messages, ranks, nbytes):
 
 def _weighted(global_gradient):
     changed = "the worker's own gradient was changed; multiply a copy"
-    for ranks in WORKER_COUNTS:
-        case = workers(ranks)
-        rng = np.random.default_rng(ranks)
-        counts = rng.integers(1, 9, size=ranks)
-        parts = [rng.normal(size=(count, 3)) for count in counts]
-
-        means = [part.mean(axis=0) for part in parts]
+    for case, counts, parts in _shares():
+        expect_function(case, global_gradient)
+        ranks, means = len(parts), [part.mean(axis=0) for part in parts]
 
         def attempt(comm, local, counts=counts):
             return global_gradient(comm, local, int(counts[comm.rank]))
@@ -121,12 +133,30 @@ def _weighted(global_gradient):
         rounds = collectives(run)
         expect(rounds <= 2, case, f"{rounds} collectives were used; two are enough, and one can do it")
         carried = largest_message(run)
-        expect(carried <= 4 * 8, case, f"a message carried {carried} bytes: send sums, not samples")
+        expect(
+            carried <= 8 * (wanted.size + 1),
+            case,
+            f"a message carried {carried} bytes: send sums, not samples",
+        )
+
+
+def _shares():
+    """Yield (case, counts, parts): how many samples each worker has, and their gradients."""
+    for ranks in WORKER_COUNTS:
+        rng = np.random.default_rng(ranks)
+        counts = rng.integers(1, 9, size=ranks)
+        yield workers(ranks), counts, [rng.normal(size=(count, 3)) for count in counts]
+    for width, counts in zip((1, 17), COUNTS, strict=True):
+        rng = np.random.default_rng(width)
+        case = label("ch10_case_counts", workers=workers(len(counts)), counts=", ".join(map(str, counts)))
+        parts = [rng.normal(rank, size=(count, width)) for rank, count in enumerate(counts)]
+        yield case, np.array(counts), parts
 
 
 def _batches(epoch_batches):
-    for samples, ranks, batch in ((12, 1, 4), (12, 2, 3), (24, 4, 2), (42, 7, 3), (26, 4, 3)):
+    for samples, ranks, batch in DEALS:
         case = f"{samples} samples, {workers(ranks)}, batches of {batch}"
+        expect_function(case, epoch_batches)
 
         def epochs(_, given=(samples, ranks, batch)):
             made = [epoch_batches(np.random.default_rng(seed), *given) for seed in (0, 0, *range(1, 30))]
@@ -136,22 +166,38 @@ def _batches(epoch_batches):
         first, again, *others = (_as_steps(case, epoch) for epoch in run_attempt(case, epochs, 1).values[0])
         for epoch in (first, *others):
             _expect_dealt(case, epoch, samples, ranks, batch)
+        if not len(first):
+            continue
         expect(_same(first, again), case, "the same rng gave another order: draw from rng only")
         expect(not _same(first, others[0]), case, "another rng gave the same order: shuffle with rng")
         ever = set(np.concatenate([_used(epoch) for epoch in (first, *others)]))
         expect(len(ever) == samples, case, "some samples are left out in every epoch: shuffle all of them")
+        _expect_mixed(case, [first, *others], samples, ranks, batch)
 
 
 def _expect_dealt(case, epoch, samples, ranks, batch):
     """Whole steps only, full batches, no sample twice, indices in range."""
     steps = samples // (ranks * batch)
     expect(len(epoch) == steps, case, f"{len(epoch)} steps; an epoch holds {steps} whole ones")
+    if not steps:
+        return
     shapes = {tuple(map(len, step)) for step in epoch}
     wanted = f"each step needs {batch} indices for each of {workers(ranks)}"
     expect(shapes == {(batch,) * ranks}, case, f"{wanted}, got sizes {sorted(shapes)}")
     used = _used(epoch)
     expect(len(set(used)) == len(used), case, "a sample was used twice in one epoch")
     expect(0 <= used.min() and used.max() < samples, case, f"indices go from 0 to {samples - 1}")
+
+
+def _expect_mixed(case, epochs, samples, ranks, batch):
+    """No worker keeps its samples, no sample its neighbours."""
+    for rank in range(ranks if ranks > 1 else 0):
+        seen = {index for epoch in epochs for step in epoch for index in step[rank].tolist()}
+        expect(len(seen) > -(-samples // ranks), case, label("ch10_same_pieces", rank=rank))
+    if (samples, ranks, batch) == DEALS[-1]:
+        parts = [set(part.tolist()) for epoch in epochs for step in epoch for part in step]
+        beside = set().union(*(part for part in parts if 0 in part)) - {0}
+        expect(len(beside) > PARTNERS, case, label("ch10_neighbours", count=len(beside), epochs=len(epochs)))
 
 
 def _used(epoch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -18,8 +19,15 @@ from course_lib.labels import label
 
 MANY_FIRST = (2, *(number for number in WORKER_COUNTS if number != 2))  # one worker shows no mistake
 RATE = 0.5
+STEPS = (
+    *((number, 5, RATE) for number in MANY_FIRST),
+    (3, 1, 20.0),
+    (40, 300, 1e-3),
+)  # workers, numbers, rate
 LOSSES = ((1.0,), (3.0,), (2.0, 6.0, 4.0), (), (5.0, 0.5), (9.0,), (1.5, 2.5, 0.5, 3.0))  # one tuple a rank
+MANY_LOSSES = (0, 700, 1, 0, 3000, 12, 5, 90)  # how many on each rank, where there are too many to list
 ROWS = (3, 1, 2, 0, 3, 1, 2)  # samples of the last batch, a number for each rank
+LAST = (*((ROWS[:number], RATE) for number in MANY_FIRST), ((0, 60, 1, 0, 7, 400), 1e-3))
 
 
 @exercise("11.1")
@@ -44,17 +52,18 @@ def check_last_batch(last_step):
 
 
 def _summed(step):
-    for number in MANY_FIRST:
+    for number, size, rate in STEPS:
         rng = np.random.default_rng(number)
-        theta, gradients = rng.normal(size=5), rng.normal(size=(number, 5))
-        case = label("ch11_case_gradients", workers=workers(number))
+        theta, gradients = rng.normal(size=size), rng.normal(size=(number, size))
+        case = label("ch11_case_gradients", workers=workers(number), size=size, rate=f"{rate:g}")
+        expect_function(case, step)
 
-        def worker(comm, theta=theta, gradients=gradients):
-            return step(comm, theta.copy(), gradients[comm.rank].copy(), RATE)
+        def worker(comm, theta=theta, gradients=gradients, rate=rate):
+            return step(comm, theta.copy(), gradients[comm.rank].copy(), rate)
 
         run = run_attempt(case, worker, number)
         expect_arrays(case, run.values, theta.shape)
-        taken = {rank: (theta - value) / RATE for rank, value in enumerate(run.values)}
+        taken = {rank: (theta - value) / rate for rank, value in enumerate(run.values)}
         for rank, direction in taken.items():
             _expect_mean(case, rank, direction, gradients)
         _expect_one(case, run, theta.nbytes)
@@ -85,20 +94,32 @@ def _expect_one(case, run, nbytes):
 
 
 def _loss(epoch_loss):
-    for number in MANY_FIRST:
-        mine = [np.array(losses) for losses in LOSSES[:number]]
-        listed = " | ".join(", ".join(f"{loss:g}" for loss in losses) or "–" for losses in mine)
-        case = label("ch11_case_losses", workers=workers(number), listed=listed)
+    for case, mine in _losses():
+        expect_function(case, epoch_loss)
 
         def worker(comm, mine=mine):
             return epoch_loss(comm, mine[comm.rank].copy())
 
-        run = run_attempt(case, worker, number)
+        run = run_attempt(case, worker, len(mine))
         _expect_shared(case, run.values, mine)
         for rank, value in enumerate(run.values):
             _expect_loss(case, rank, value, mine)
         carried = largest_message(run)
         expect(carried <= 16, case, label("ch11_loss_bytes", carried=carried))
+        expect(collectives(run) <= 2, case, label("ch11_loss_collectives", count=collectives(run)))
+
+
+def _losses():
+    """Yield (case, an array of losses for each rank)."""
+    for number in MANY_FIRST:
+        mine = [np.array(losses) for losses in LOSSES[:number]]
+        listed = " | ".join(", ".join(f"{loss:g}" for loss in losses) or "–" for losses in mine)
+        yield label("ch11_case_losses", workers=workers(number), listed=listed), mine
+    rng = np.random.default_rng(0)
+    case = label(
+        "ch11_case_many", workers=workers(len(MANY_LOSSES)), listed=" | ".join(map(str, MANY_LOSSES))
+    )
+    yield case, [rng.exponential(1e3, size=count) for count in MANY_LOSSES]
 
 
 def _expect_shared(case, values, mine):
@@ -121,7 +142,7 @@ def _expect_loss(case, rank, value, mine):
         return
     means = [losses.mean() for losses in mine if len(losses)]
     for name, wrong in {
-        "ch11_loss_rank_0": mine[0].mean(),
+        "ch11_loss_rank_0": mine[0].mean() if len(mine[0]) else np.nan,
         "ch11_loss_means": np.mean(means),
         "ch11_loss_means_all": np.sum(means) / len(mine),
         "ch11_loss_sum": everything.sum(),
@@ -137,33 +158,34 @@ def _expect_loss(case, rank, value, mine):
 
 
 def _last(last_step):
-    for number in MANY_FIRST:
-        counts = ROWS[:number]
+    for counts, rate in LAST:
+        number = len(counts)
         rng = np.random.default_rng(number)
         theta = rng.normal(size=2)
         data = [(rng.normal(size=(rows, 2)), rng.normal(size=rows)) for rows in counts]
         case = label("ch11_case_rows", workers=workers(number), listed=" | ".join(map(str, counts)))
+        expect_function(case, last_step)
 
-        def worker(comm, theta=theta, data=data):
+        def worker(comm, theta=theta, data=data, rate=rate):
             X, y = data[comm.rank]
             with np.errstate(invalid="ignore", divide="ignore"):  # of no rows: the report tells it
-                return last_step(comm, theta.copy(), X.copy(), y.copy(), RATE)
+                return last_step(comm, theta.copy(), X.copy(), y.copy(), rate)
 
         run = run_attempt(case, worker, number)
         for rank, value in enumerate(run.values):
-            _expect_step(case, rank, value, theta, data)
+            _expect_step(case, rank, value, theta, data, rate)
         rounds = collectives(run)
         expect(rounds <= 2, case, label("ch11_two_collectives", count=rounds))
         carried = largest_message(run)
         expect(carried <= theta.nbytes + 8, case, label("ch11_rows_sent", carried=carried))
 
 
-def _expect_step(case, rank, value, theta, data):
+def _expect_step(case, rank, value, theta, data, rate):
     array = real_array(value)
     shaped = array is not None and array.shape == theta.shape
     expect(shaped, case, label("ch11_not_theta", rank=rank, value=f"{value!r:.40}"))
     expect(not np.isnan(array).any(), case, label("ch11_rows_nan", rank=rank))
-    taken = (theta - array) / RATE
+    taken = (theta - array) / rate
     sums = [X.T @ (X @ theta - y) for X, y in data]
     counts = np.array([len(y) for _, y in data])
     wanted = np.sum(sums, axis=0) / counts.sum()

@@ -1,6 +1,7 @@
 """Checkers of chapter 11's bug gallery: the loops that need PyTorch, each tried in real processes."""
 
 import operator
+from itertools import combinations
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import checked, expect, not_attempted, workers
 from course_lib.labels import label
 
-STEPS, RATE = 3, 0.25
+STEPS = 3
+EPOCHS = (12, 3), (13, 3), (101, 6)  # items and epochs
 LIMIT = 10  # seconds of a launch
 
 
@@ -69,14 +71,25 @@ def _train(train_step):
         _expect_trained(case, *map(list, zip(*values, strict=True)))
 
 
+def _trained_model(torch, ranks):
+    """A model and a maker of its optimiser: for 2 ranks the simplest, else deeper and with momentum."""
+    if ranks == 2:
+        return torch.nn.Linear(3, 1), lambda each: torch.optim.SGD(each, lr=0.25)
+    layers = torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)
+    return torch.nn.Sequential(*layers), lambda each: torch.optim.SGD(each, lr=0.05, momentum=0.9)
+
+
 def _train_worker(train_step):
     def worker(comm):
+        from copy import deepcopy
+
         import torch
         from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
         from torch.nn.parallel import DistributedDataParallel
 
         torch.manual_seed(comm.rank)
-        net, buckets = DistributedDataParallel(torch.nn.Linear(3, 1).double()), []
+        model, optimizer = _trained_model(torch, comm.size)
+        net, buckets = DistributedDataParallel(model.double()), []
 
         def hook(group, bucket):
             buckets.append(bucket.index())
@@ -84,9 +97,8 @@ def _train_worker(train_step):
 
         net.register_comm_hook(None, hook)
         start = _flat(net.parameters())
-        alone = torch.nn.Linear(3, 1).double()
-        alone.load_state_dict(net.module.state_dict())
-        optimizers = [torch.optim.SGD(each.parameters(), lr=RATE) for each in (net, alone)]
+        alone = deepcopy(net.module)
+        optimizers = [optimizer(each.parameters()) for each in (net, alone)]
         data = torch.Generator().manual_seed(0)
         for _ in range(STEPS):
             inputs = torch.randn(comm.size, 4, 3, generator=data, dtype=torch.float64)
@@ -122,17 +134,18 @@ def _expect_trained(case, starts, ends, wanted, buckets):
 
 def _orders(orders):
     for ranks in (2, 3):
-        values = _tried(
-            label("ch11_case_epochs", workers=workers(ranks), items=12), orders, _order_worker(orders), ranks
-        )
-        for number, items in enumerate((12, 13)):
-            case = label("ch11_case_epochs", workers=workers(ranks), items=items)
-            _expect_orders(case, [value[number] for value in values], items, ranks)
+        cases = [
+            label("ch11_case_epochs", workers=workers(ranks), items=items, epochs=epochs)
+            for items, epochs in EPOCHS
+        ]
+        values = _tried(cases[0], orders, _order_worker(orders), ranks)
+        for number, (case, (items, epochs)) in enumerate(zip(cases, EPOCHS, strict=True)):
+            _expect_orders(case, [value[number] for value in values], items, epochs, ranks)
 
 
 def _order_worker(orders):
     def worker(comm):
-        return [_plain(orders(comm, items, 3)) for items in (12, 13)]
+        return [_plain(orders(comm, items, epochs)) for items, epochs in EPOCHS]
 
     return worker
 
@@ -145,13 +158,14 @@ def _plain(value):
         return value
 
 
-def _expect_orders(case, found, items, ranks):
+def _expect_orders(case, found, items, number, ranks):
     for rank, epochs in enumerate(found):
-        listed = isinstance(epochs, list) and len(epochs) == 3
+        listed = isinstance(epochs, list) and len(epochs) == number
         listed = listed and all(isinstance(items, list) for items in epochs)
-        expect(listed, case, label("ch11_orders_kind", rank=rank, value=f"{epochs!r:.40}"))
+        told = label("ch11_orders_kind", rank=rank, value=f"{epochs!r:.40}", epochs=number)
+        expect(listed, case, told)
     share = -(-items // ranks)
-    for epoch in range(3):
+    for epoch in range(number):
         dealt = [epochs[epoch] for epochs in found]
         for rank, mine in enumerate(dealt):
             expect(
@@ -163,7 +177,8 @@ def _expect_orders(case, found, items, ranks):
         )
         expect(not missing, case, told)
     for rank, epochs in enumerate(found):
-        for late, early in ((1, 0), (2, 1), (2, 0)):
+        pairs = sorted(combinations(range(number), 2), key=lambda pair: (pair[1], -pair[0]))
+        for early, late in pairs:
             told = label("ch11_orders_same", rank=rank, early=early, late=late, items=epochs[late][:4])
             expect(epochs[late] != epochs[early], case, told)
     fixed = all(len(set(map(frozenset, epochs))) == 1 for epochs in found)
@@ -186,7 +201,9 @@ def _hook_worker(add_hooks):
         import torch
 
         torch.manual_seed(0)
-        layers = torch.nn.Linear(3, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1)
+        layers = [torch.nn.Linear(3, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1)]
+        if comm.size > 2:
+            layers[1:1] = [torch.nn.Tanh(), torch.nn.Linear(2, 2, bias=False)]
         model = torch.nn.Sequential(*layers).double()
         data = torch.Generator().manual_seed(1 + comm.rank)
         inputs = torch.randn(4, 3, generator=data, dtype=torch.float64)
@@ -240,22 +257,26 @@ def _expect_hooked(case, own, got, reduced, wanted_reduced):
 
 
 def _dtypes(mean_gradient):
-    for ranks, odd in ((2, 1), (3, 0), (3, None)):
-        names = ["float16" if rank == odd else "bfloat16" for rank in range(ranks)]
+    for ranks, older, size in ((2, (1,), 4), (3, (0,), 9), (3, (), 4), (3, (0, 1, 2), 2)):
+        names = ["float16" if rank in older else "bfloat16" for rank in range(ranks)]
         case = label("ch11_case_dtypes", workers=workers(ranks), listed=" | ".join(names))
-        values = _tried(case, mean_gradient, _dtype_worker(mean_gradient, names), ranks)
-        _expect_dtypes(case, values, np.arange(1, ranks + 1).mean())
-        if odd is not None:
-            sent = {dtype for dtype, _ in values[odd][0]}
-            expect("bfloat16" not in sent, case, label("ch11_dtype_lacking", rank=odd))
+        # the first case has whole numbers, for its report is in the chapter
+        rng = np.random.default_rng(ranks)
+        spread = np.ones((ranks, size)) if ranks == 2 else rng.uniform(0.5, 2, size=(ranks, size))
+        gradients = np.arange(1.0, ranks + 1)[:, None] * spread
+        values = _tried(case, mean_gradient, _dtype_worker(mean_gradient, names, gradients), ranks)
+        _expect_dtypes(case, values, gradients.mean(axis=0))
+        for rank in older:
+            sent = {dtype for dtype, _ in values[rank][0]}
+            expect("bfloat16" not in sent, case, label("ch11_dtype_lacking", rank=rank))
 
 
-def _dtype_worker(mean_gradient, names):
+def _dtype_worker(mean_gradient, names, gradients):
     def worker(comm):
         import torch
 
         calls = _watch_all_reduce()
-        gradient = torch.full((4,), comm.rank + 1.0)
+        gradient = torch.tensor(gradients[comm.rank], dtype=torch.float32)
         value = mean_gradient(gradient, getattr(torch, names[comm.rank]))
         if not isinstance(value, torch.Tensor):
             return calls, None, type(value).__name__
@@ -269,20 +290,19 @@ def _dtype_worker(mean_gradient, names):
 def _expect_dtypes(case, values, mean):
     for rank, (_, numbers, kind) in enumerate(values):
         expect(numbers is not None, case, label("ch11_dtype_kind", rank=rank, kind=kind))
-    sent = [[dtype for dtype, count in calls if count == 4] for calls, _, _ in values]
+    sent = [[dtype for dtype, count in calls if count == len(mean)] for calls, _, _ in values]
     expect(any(sent), case, label("ch11_dtype_none"))
     for rank, dtypes in enumerate(sent):
         if dtypes != sent[0]:
             got = " | ".join(f"{each[0]:g}" for _, each, _ in values)
             words = {"other": rank, "one": ", ".join(sent[0]) or "–", "two": ", ".join(dtypes) or "–"}
-            expect(False, case, label("ch11_dtype_differ", got=got, wanted=f"{mean:g}", **words))
+            expect(False, case, label("ch11_dtype_differ", got=got, wanted=f"{mean[0]:g}", **words))
     for rank, (_, numbers, _) in enumerate(values):
-        right = len(numbers) == 4 and np.allclose(numbers, mean, rtol=0.01)
-        total = len(numbers) == 4 and np.allclose(numbers, mean * len(values), rtol=0.01)
+        right = np.allclose(numbers, mean, rtol=0.01)
+        total = np.allclose(numbers, mean * len(values), rtol=0.01)
         expect(not total or right, case, label("ch11_dtype_sum", rank=rank))
-        told = label(
-            "ch11_dtype_wrong", rank=rank, got=", ".join(f"{each:g}" for each in numbers), wanted=f"{mean:g}"
-        )
+        got, wanted = (", ".join(f"{each:g}" for each in listed) for listed in (numbers, mean))
+        told = label("ch11_dtype_wrong", rank=rank, got=got, wanted=wanted)
         expect(right, case, told)
     kinds = {kind for _, _, kind in values}
     expect(len(kinds) == 1, case, label("ch11_dtype_results", listed=" | ".join(kind for *_, kind in values)))

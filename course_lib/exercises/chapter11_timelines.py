@@ -54,6 +54,8 @@ def check_diagnosis(diagnosis):
 
 def _diagnosis(diagnosis):
     case = label("ch11_diagnosis")
+    if diagnosis is None or diagnosis is Ellipsis:
+        not_attempted()
     expect(isinstance(diagnosis, dict), case, label("ch11_diagnosis_kind", kind=type(diagnosis).__name__))
     given = {name: diagnosis.get(name) for name in TIMELINES}
     if all(letter in (None, ...) for letter in given.values()):
