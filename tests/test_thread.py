@@ -1,4 +1,4 @@
-"""The thread through the chapters: links, progress at their ends, glossary, references, ledger of claims."""
+"""The thread through the chapters: links, progress at their ends, results, glossary, references, claims."""
 
 import re
 from collections import Counter
@@ -6,7 +6,18 @@ from collections import Counter
 import nbformat
 import pytest
 from build import chapters, how_to_build, stale
-from pages import CLAIM, VERDICTS, further_reading, ledger, parts, table, titles
+from pages import (
+    CLAIM,
+    KINDS,
+    VERDICTS,
+    further_reading,
+    ledger,
+    parts,
+    section_cells,
+    shown,
+    table,
+    titles,
+)
 from thread import minutes
 
 from course_lib import data, progress
@@ -16,6 +27,15 @@ from course_lib.course import chapters as listed
 LINK = re.compile(r"\]\(([^)\s]+?)(?:#[^)\s]*)?\)")
 NOTEBOOKS = {chapter.name: nbformat.read(chapter.notebook, as_version=4) for chapter in chapters()}
 TEXTS = {chapter.name: chapter.source.read_text(encoding="utf-8") for chapter in chapters()}
+RESULTS, TERMS = table(data.path("results.csv")), table(data.path("glossary.csv"))
+NUMBER = re.compile(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?(?!\w)")
+# Those that a reader would look for in vain among the headings of the core.
+UNDER_DEEPER = {
+    "4": "Deeper: what DDP divides by",
+    "5": "Deeper: two bandwidths",
+    "6": "Deeper: where the sine comes from",
+    "7": "Deeper: a rank is killed",
+}
 every_chapter = pytest.mark.parametrize("name", NOTEBOOKS)
 
 
@@ -81,18 +101,63 @@ def test_the_end_of_a_chapter_shows_what_the_learner_has_done(tmp_path, monkeypa
     assert "Next" not in repr(chapter_progress(12, exercises=1, predictions=0))
 
 
-# --- glossary and references
+# --- results, glossary and references
 
 
-def test_each_term_occurs_in_its_chapter_once_in_the_glossary():
-    rows = table(data.path("glossary.csv"))
-    terms = [row["term"].lower() for row in rows]
-    assert len(rows) >= 100 and terms == sorted(set(terms))
-    by_number = {str(int(name[:2])): text.lower() for name, text in TEXTS.items()}
+def named(row):
+    """The cells of the section that a row of results.csv or glossary.csv names."""
+    (notebook,) = (each for name, each in NOTEBOOKS.items() if int(name[:2]) == int(row["chapter"]))
+    cells = section_cells(notebook, row["section"])
+    about = row.get("result") or row.get("term")
+    assert cells, f"{about!r}: chapter {row['chapter']} has no heading {row['section']!r}"
+    return cells
+
+
+def numbers(text):
+    return {float(number.replace(",", "")) for number in NUMBER.findall(text)}
+
+
+@pytest.mark.parametrize("row", RESULTS, ids=lambda row: f"{row['chapter']} {row['result'][:40]}")
+def test_a_result_is_shown_where_it_says(row):
+    told = shown(named(row))
+    assert told or row["kind"] != "measured", f"{row['result']!r}: no output in {row['section']!r}"
+    missing = numbers(re.sub("`.*?`", "", row["result"])) - numbers(told)
+    assert not missing, f"{row['result']!r}: {missing} in no output of {row['section']!r}"
+
+
+def test_every_chapter_has_its_results():
+    counts = Counter(row["chapter"] for row in RESULTS)
+    assert list(counts) == [str(int(name[:2])) for name in NOTEBOOKS] and min(counts.values()) >= 3
+    wrong = [
+        row for row in RESULTS if row["kind"] not in KINDS or not re.fullmatch(r"[A-Z].*\.", row["result"])
+    ]
+    assert wrong == []
+    assert len({row["result"] for row in RESULTS}) == len(RESULTS)
+    assert UNDER_DEEPER.items() <= {(row["chapter"], row["section"]) for row in RESULTS}
+
+
+def test_a_number_that_no_output_shows_is_found():
+    row = {"chapter": "10", "section": "Six steps are a beginning", "kind": "measured"}
+    test_a_result_is_shown_where_it_says(row | {"result": "401 times, after `1/7` of 69 steps of top-2."})
+    with pytest.raises(AssertionError, match=r"402\.0\} in no output of 'Six steps"):
+        test_a_result_is_shown_where_it_says(row | {"result": "402 times, by int8."})
+    with pytest.raises(AssertionError, match="chapter 10 has no heading 'Seven steps'"):
+        named(row | {"section": "Seven steps", "result": "Other."})
+
+
+@pytest.mark.parametrize("row", TERMS, ids=lambda row: row["term"])
+def test_a_term_occurs_in_its_section(row):
+    cells = named(row)
+    text = "\n".join([*(cell.source for cell in cells), shown(cells)]).lower()
+    found = re.search(rf"(?<![a-z]){re.escape(row['term'].lower())}", text)
+    assert found, f"glossary.csv: {row['term']!r} does not occur in {row['section']!r}"
+
+
+def test_each_term_is_once_in_the_glossary():
+    terms = [row["term"].lower() for row in TERMS]
+    assert len(terms) >= 100 and terms == sorted(set(terms))
     sentence = re.compile(r"[A-Z\d].*\.")
-    assert [row for row in rows if not row["chinese"] or not sentence.fullmatch(row["definition"])] == []
-    terms = {row["term"]: re.compile(rf"(?<![a-z]){re.escape(row['term'].lower())}") for row in rows}
-    assert [row for row in rows if not terms[row["term"]].search(by_number[row["chapter"]])] == []
+    assert [row for row in TERMS if not row["chinese"] or not sentence.fullmatch(row["definition"])] == []
 
 
 def test_no_reference_is_there_twice():
@@ -142,15 +207,18 @@ def test_each_claim_is_decided_by_one_cell_that_ran_and_each_tag_is_a_claim():
     assert ran - failed == there
 
 
-def test_links_of_the_pages_lead_to_headings():
+@pytest.mark.parametrize(
+    ("page", "count"), [("claims", len(ledger())), ("results", len(RESULTS)), ("glossary", len(TERMS))]
+)
+def test_links_of_the_pages_lead_to_headings(page, count):
     anchors = {
         f"{name}.ipynb": {
             heading.replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
         }
         for name, text in TEXTS.items()
     }
-    claims = nbformat.read(chapters()[0].notebook.with_name("claims.ipynb"), as_version=4)
-    text = "\n".join(cell.source for cell in claims.cells)
+    built = nbformat.read(chapters()[0].notebook.with_name(f"{page}.ipynb"), as_version=4)
+    text = "\n".join(cell.source for cell in built.cells)
     links = re.findall(r"\]\((\S+?\.ipynb)#(.*?)\) \|$", text, re.MULTILINE)
-    assert len(links) == len(ledger())
+    assert len(links) == count
     assert [link for link in links if link[1] not in anchors[link[0]]] == []

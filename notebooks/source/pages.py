@@ -1,4 +1,4 @@
-"""The course's pages beside its chapters: glossary, references, and the ledger of the article's claims.
+"""The course's pages beside its chapters: results, glossary, references, the ledger of the article's claims.
 
 Each is a notebook of Markdown alone, built from a table in data/: JupyterLab and GitHub show it as a page.
 """
@@ -14,8 +14,10 @@ from course_lib import data
 from course_lib.course import chapters
 
 VERDICTS = ("holds", "holds if", "wrong")
+KINDS = ("law", "bound", "measured")
 ITALICS = re.compile(r"(?<![*\w])\*([^*]{4,})\*(?!\*)")
 CLAIM = re.compile(r"claim-(\d+\.\d+)")
+WORDS = ("text/plain", "text/markdown")  # an output's kinds that are read as text
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,38 @@ def ledger():
 
 def pages(notebooks):
     """{name: notebook}; `notebooks` is {name: chapter's notebook}, to find what decides a claim."""
-    return {"glossary": glossary(), "references": references(notebooks), "claims": claims(notebooks)}
+    return {
+        "results": results(),
+        "glossary": glossary(),
+        "references": references(notebooks),
+        "claims": claims(notebooks),
+    }
 
 
-# --- the three
+# --- the four
+
+
+def results():
+    cells = [
+        "# Results\n\nWhat the course finds, a line for each result: a *law* that is derived or checked, a "
+        "*bound* that nothing can pass, or what was *measured*, in real processes or in the simulator. "
+        "The last column leads to the section that shows it. Formulas are set as code; every other number "
+        "stands in an output of that section. It tells what the chapters ask you to predict: read it after "
+        "them."
+    ]
+    titled = {str(chapter.number): f"{chapter.number} · {chapter.title}" for chapter in chapters()}
+    for number, group in groupby(table(data.path("results.csv")), key=lambda row: row["chapter"]):
+        lines = [(row["result"], row["kind"], row_link(row)) for row in group]
+        cells.append(section(titled[number], ["result", "kind", "shown in"], lines))
+    return page(cells)
 
 
 def glossary():
     rows = table(data.path("glossary.csv"))
-    linked = {str(chapter.number): f"[{chapter.number}]({chapter.notebook}.ipynb)" for chapter in chapters()}
-    cells = ["# Glossary\n\nThe course's terms with the Chinese ones, and for each a chapter that uses it."]
+    cells = ["# Glossary\n\nThe course's terms with the Chinese ones, and for each a section that uses it."]
     for letter, group in groupby(rows, key=lambda row: row["term"][0].upper()):
-        lines = [
-            (f"**{row['term']}**", row["chinese"], row["definition"], linked[row["chapter"]]) for row in group
-        ]
-        cells.append(section(letter, ["term", "中文", "meaning", "chapter"], lines))
+        lines = [(f"**{row['term']}**", row["chinese"], row["definition"], row_link(row)) for row in group]
+        cells.append(section(letter, ["term", "中文", "meaning", "section"], lines))
     return page(cells)
 
 
@@ -108,7 +127,34 @@ def page(texts):
     return new_notebook(cells=[new_markdown_cell(text, id=f"page-{n}") for n, text in enumerate(texts)])
 
 
-# --- where a claim is decided, and what a chapter names
+# --- where a result is shown and a claim decided, and what a chapter names
+
+
+def row_link(row):
+    """To the section that a table's row names; `chapter` is a chapter's number, `section` its heading."""
+    names = {str(chapter.number): chapter.notebook for chapter in chapters()}
+    return section_link(names[row["chapter"]], row["section"] or "")
+
+
+def section_cells(notebook, heading):
+    """The cells under a heading, its own first, up to the next of its level; none if there is no such one."""
+    found, level = [], 0
+    for cell in notebook.cells:
+        lines = cell.source.splitlines() if cell.cell_type == "markdown" else []
+        for marks, text in re.findall(r"^(#{2,3}) (.+)$", "\n".join(lines), re.MULTILINE):
+            if level and len(marks) <= level:
+                return found
+            level = level or (len(marks) if text == heading else 0)
+        found += [cell] if level else []
+    return found
+
+
+def shown(cells):
+    """All that the outputs of these cells say in words."""
+    parts = []
+    for output in (output for cell in cells for output in cell.get("outputs", [])):
+        parts += [output.get("text", ""), *(output.get("data", {}).get(kind, "") for kind in WORDS)]
+    return "\n".join(parts)
 
 
 def deciding(notebooks):

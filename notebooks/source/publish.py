@@ -3,9 +3,9 @@
     python notebooks/source/publish.py html   [--to DIR]
     python notebooks/source/publish.py slides [--to DIR] [--font 1.2] [--lecture core]
 
-html writes a page for each chapter, the glossary, the references and the claims, and an index. slides writes
-a deck for each chapter, with the speaker notes of notebooks/lecture/notes, and the students' handout; with
---lecture core also the two-hour path, made of the cells tagged lecture-core.
+html writes a page for each chapter, the results, the glossary, the references and the claims, and an index.
+slides writes a deck for each chapter, with the speaker notes of notebooks/lecture/notes, and the students'
+handout; with --lecture core also the two-hour path, made of the cells tagged lecture-core.
 What is written asks the network for nothing: styles, fonts and scripts lie in its folder assets/.
 """
 

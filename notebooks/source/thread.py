@@ -9,7 +9,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from course_lib.course import chapters
 
-PAGES = {"glossary": "Glossary", "references": "References", "claims": "The article's claims"}
+PAGES = {
+    "results": "Results",
+    "glossary": "Glossary",
+    "references": "References",
+    "claims": "The article's claims",
+}
 PROGRESS = """\
 from course_lib.course import chapter_progress
 
