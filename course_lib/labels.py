@@ -1307,6 +1307,7 @@ LABELS = {
     "ch11_diagnosis": "diagnosis",
     "ch11_diagnosis_kind": "a dict of five letters is asked for; this is {kind}",
     "ch11_timeline": "timeline {name}",
+    "ch11_not_attempted": "Not attempted yet: give each timeline a letter above, then run both cells again.",
     "ch11_no_letter": "no letter yet; the others are looked at once all five have one",
     "ch11_letter": "{letter} is none of the letters a to e",
     "ch11_diagnosed": "five timelines, five causes",
