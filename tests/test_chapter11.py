@@ -183,6 +183,7 @@ test_what_is_no_diagnosis = rejects(
     (dict(zip(TIMELINES, "abcde", strict=True)), "another cause"),
     (["c", "e", "a", "d", "b"], "a dict of five letters"),
     (7, "a dict of five letters"),
+    (RIGHT | {"C": np.zeros(2)}, "none of the letters"),
 )
 
 

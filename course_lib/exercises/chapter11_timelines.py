@@ -55,7 +55,11 @@ def check_diagnosis(diagnosis):
 
 
 def _is_empty(diagnosis):
-    return isinstance(diagnosis, dict) and all(diagnosis.get(name) in (None, ...) for name in TIMELINES)
+    return isinstance(diagnosis, dict) and all(_missing(diagnosis.get(name)) for name in TIMELINES)
+
+
+def _missing(letter):
+    return letter is None or letter is Ellipsis
 
 
 def _diagnosis(diagnosis):
@@ -64,7 +68,7 @@ def _diagnosis(diagnosis):
     given = {name: diagnosis.get(name) for name in TIMELINES}
     for name, letter in given.items():
         case = label("ch11_timeline", name=name)
-        expect(letter not in (None, ...), case, label("ch11_no_letter"))
+        expect(not _missing(letter), case, label("ch11_no_letter"))
         known = isinstance(letter, str) and letter.strip().lower() in CAUSES
         expect(known, case, label("ch11_letter", letter=f"{letter!r:.20}"))
     for name, letter in given.items():

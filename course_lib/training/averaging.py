@@ -50,7 +50,8 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
         task = DigitsTask(DigitsConfig(), torch.device("cpu"))
         torch.manual_seed(1000 * seed + (comm.rank if own_start else 0))
         model = task.model()
-        start = [parameter.detach().numpy().copy() for parameter in model.parameters()]
+        parameters = list(model.parameters())
+        start = [parameter.detach().numpy().copy() for parameter in parameters]
         images, labels = (part[comm.rank :: comm.size] for part in task.training)
         if batch > len(labels):
             raise ValueError(f"batch must be at most {len(labels)}, this rank's samples; got {batch}")
@@ -60,15 +61,15 @@ def averaging_worker(every, steps, *, own_start=False, batch=16, rate=0.2, seed=
             model.zero_grad()
             task.loss(model, images[mine], labels[mine]).backward()
             with torch.no_grad():
-                for parameter in model.parameters():
+                for parameter in parameters:
                     parameter -= rate * parameter.grad
                 if step == steps:
                     own = _accuracy(task, model)
-                    weights = tuple(parameter.numpy().copy() for parameter in model.parameters())
-                flat = parameters_to_vector(model.parameters())
+                    weights = tuple(parameter.numpy().copy() for parameter in parameters)
+                flat = parameters_to_vector(parameters)
                 if step % every == 0:
                     flat = comm.all_reduce(flat, op="mean")
-                    vector_to_parameters(flat, model.parameters())
+                    vector_to_parameters(flat, parameters)
                 hashes.append(int.from_bytes(hashlib.sha256(flat.numpy().tobytes()).digest()[:7]))
         everyone = all_gather(comm, np.array(hashes))
         different = tuple(len(set(step)) for step in zip(*np.array(everyone).tolist(), strict=True))
