@@ -146,11 +146,10 @@ def _shares():
         rng = np.random.default_rng(ranks)
         counts = rng.integers(1, 9, size=ranks)
         yield workers(ranks), counts, [rng.normal(size=(count, 3)) for count in counts]
-    for width, counts in zip((1, 17), COUNTS, strict=True):
+    for width, many in zip((1, 17), COUNTS, strict=True):
         rng = np.random.default_rng(width)
-        case = label("ch10_case_counts", workers=workers(len(counts)), counts=", ".join(map(str, counts)))
-        parts = [rng.normal(rank, size=(count, width)) for rank, count in enumerate(counts)]
-        yield case, np.array(counts), parts
+        case = label("ch10_case_counts", workers=workers(len(many)), counts=", ".join(map(str, many)))
+        yield case, np.array(many), [rng.normal(rank, size=(count, width)) for rank, count in enumerate(many)]
 
 
 def _batches(epoch_batches):
