@@ -28,9 +28,7 @@ def before_saving(model, **_):
         if about.get("collapsed") == about.get("jupyter", {}).get("outputs_hidden"):
             about.pop("collapsed", None)  # JupyterLab says it twice
         for output in cell.get("outputs", []):
-            if view := pop_view(
-                output
-            ):  # kept aside for labextensions/, where the widget's kernel still runs
+            if view := pop_view(output):  # aside, for labextensions/ where the kernel still runs
                 output.setdefault("metadata", {})[WIDGET_VIEW] = view
 
 
