@@ -311,10 +311,10 @@ LABELS = {
     "{listed}.",
     "ch5_limit": "2M/B",
     "ch5_in_units": "ring time / (2M/B)",
-    "ch5_scaling_title": "Large arrays ignore K; small ones pay for every worker",
+    "ch5_scaling_title": "The smaller the array, the sooner every worker costs latency",
     "ch5_scaling_alt": "Ring time divided by 2M/B against the number of workers, one line for each "
-    "array size, simulated runs as points on the lines. Large arrays stay near 1. At {most} workers: "
-    "{listed}.",
+    "array size, simulated runs as points on the lines. The larger the array, the longer its line stays "
+    "near 1. At {most} workers: {listed}.",
     "ch5_size": "size of the array (bytes)",
     "ch5_time": "time ({unit})",
     "ch5_size_title": "Few rounds win for small arrays, few bytes for large ones",

@@ -1,10 +1,12 @@
 """Chapter 4: its checkers, its pictures' numbers, and the cases of people who average gradients."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
-from attempts import accepts, in_place, rejects, server_mean
+from attempts import accepts, in_place, rejected, rejects, server_mean
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 from waiting import limit
@@ -124,6 +126,78 @@ test_chain_mean_rejects = rejects(
 )
 
 
+def chain_in_plain_python(comm, array):
+    """Number by number, and the sum travels back: everybody divides."""
+    total = [float(number) for number in array]
+    if comm.rank > 0:
+        total = [below + own for below, own in zip(comm.recv(comm.rank - 1), total, strict=True)]
+    if comm.rank + 1 < comm.size:
+        comm.send(np.array(total), comm.rank + 1)
+        total = comm.recv(comm.rank + 1)
+    if comm.rank > 0:
+        comm.send(np.array(total), comm.rank - 1)
+    return np.array([number / comm.size for number in total])
+
+
+def chain_into_a_buffer(comm, array):
+    """Received into `out`, added in place, sent as a view."""
+    total, below = array.copy(), np.empty_like(array)
+    if comm.rank > 0:
+        total += comm.recv(comm.rank - 1, out=below)
+    if comm.rank + 1 < comm.size:
+        comm.send(total[:], comm.rank + 1)
+        comm.recv(comm.rank + 1, out=total)
+    else:
+        total /= comm.size
+    if comm.rank > 0:
+        comm.send(total[:], comm.rank - 1)
+    return total
+
+
+def chain_of_four(comm, array):
+    return chain(comm, array, divide=False) / 4
+
+
+def chain_up_to_seven(comm, array):
+    return chain(comm, array) if comm.size <= 7 else array.copy()
+
+
+test_unusual_chains_pass = accepts(check_chain_mean, chain_in_plain_python, chain_into_a_buffer)
+
+test_shortcuts_to_a_chain_are_refused = rejects(
+    check_chain_mean,
+    (lambda comm, array: np.zeros_like(array), "the mean is"),
+    (lambda comm, array: 0 * chain(comm, array), "the mean is"),
+    (
+        lambda comm, array: np.full_like(chain(comm, array), chain(comm, array).mean()),
+        "used 2 times|the mean",
+    ),
+    (chain_of_four, "1 worker"),
+    (chain_up_to_seven, "12 workers"),
+    (lambda comm, array: chain(comm, array.astype(np.float32)), "keep float64"),
+    (lambda comm, array: chain(comm, array).astype(np.float32), "right to a few digits only"),
+    (lambda comm, array: chain(comm, array).round(12), "round nothing"),
+    (lambda comm, array: chain(comm, (1e9 * array).astype(int)) / 1e9, "right to a few digits|the mean is"),
+    (lambda comm, array: chain(comm, np.where(abs(array) < 1e-8, 0, array)), "12 workers"),
+)
+
+
+NO_FUNCTIONS = [3, [1.0, 2.0], "mean"]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_nothing_is_not_attempted(check, nothing):
+    report = check(nothing)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("thing", NO_FUNCTIONS)
+def test_what_is_no_function_is_told_so(check, thing):
+    rejected(check(thing), "a function is asked for")
+
+
 def scaled(comm, losses):
     return losses.sum() * comm.size / comm.all_reduce(np.array(float(len(losses))))
 
@@ -181,6 +255,51 @@ test_scaled_loss_rejects = rejects(
 )
 
 
+def scaled_by_counts_that_are_sent(comm, losses):
+    """No collective at all: each tells each other its count, and plain Python adds."""
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    for rank in others:
+        comm.send(np.array([len(losses)]), to=rank)
+    samples = len(losses) + sum(int(comm.recv(rank)[0]) for rank in others)
+    return comm.size * math.fsum(losses.tolist()) / samples
+
+
+def scaled_by_the_mean_count(comm, losses):
+    return (
+        float(np.dot(losses, np.ones(len(losses))))
+        / comm.all_reduce(np.array([1.0 * len(losses)]), "mean")[0]
+    )
+
+
+def counted_in(kind):
+    """The count of losses in a type that is too small for many."""
+    return lambda comm, losses: (
+        losses.sum() * comm.size / float(comm.all_reduce(np.array([len(losses)], kind))[0])
+    )
+
+
+def scaled_without_the_empty(comm, losses):
+    return scaled(comm, losses) if len(losses) else 0.0
+
+
+test_unusual_losses_pass = accepts(
+    check_scaled_loss, scaled_by_counts_that_are_sent, scaled_by_the_mean_count, counted_in(np.int32)
+)
+
+test_shortcuts_to_a_loss_are_refused = rejects(
+    check_scaled_loss,
+    (lambda comm, losses: 2.4, "returned 2.4"),
+    (lambda comm, losses: losses.sum() * comm.size / (len(losses) * comm.size or 1), "own mean"),
+    (lambda comm, losses: losses.sum() * 2 / comm.all_reduce(np.array(1.0 * len(losses))), "1 worker"),
+    (lambda comm, losses: scaled(comm, losses.astype(int)), "12 workers|70000"),
+    (lambda comm, losses: round(float(scaled(comm, losses)), 4), "keep float64, and round nothing"),
+    (lambda comm, losses: scaled(comm, losses[:10_000]), "70000"),
+    (counted_in(np.int16), "70000"),
+    (scaled_without_the_empty, "3 workers"),
+    (lambda comm, losses: [scaled(comm, losses)] * 2, "not one number"),
+)
+
+
 def packed(comm, layers):
     flat = np.concatenate([layer.ravel() for layer in layers])
     mean = comm.all_reduce(flat, op="mean")
@@ -218,6 +337,70 @@ test_reduce_layers_rejects = rejects(
     (into_the_layers, "own layers were changed"),
     (lambda comm, layers: [packed(comm, layers), None][comm.rank > 0], "rank 1 returned None"),
     (lambda comm, layers: packed(comm, [np.float32(each) for each in layers]), "right to a few digits only"),
+)
+
+
+def packed_backwards(comm, layers):
+    """From the last layer to the first, into a buffer, by a handle."""
+    flat = np.empty(sum(layer.size for layer in layers))
+    stop, places = len(flat), []
+    for layer in layers:
+        flat[stop - layer.size : stop] = layer.flat
+        places.append(slice(stop - layer.size, stop))
+        stop -= layer.size
+    mean = comm.all_reduce(flat, op="mean", wait=False).wait()
+    return [mean[place].reshape(layer.shape) for place, layer in zip(places, layers, strict=True)]
+
+
+def packed_in_plain_python(comm, layers):
+    flat = [number for layer in layers for number in layer.ravel().tolist()]
+    mean = iter(comm.all_reduce(np.array(flat)) / comm.size)
+    return [np.array([next(mean) for _ in range(layer.size)]).reshape(layer.shape) for layer in layers]
+
+
+def padded(comm, layers):
+    """One matrix, a row a layer, as long as the longest."""
+    rows = np.zeros((len(layers), max(layer.size for layer in layers)))
+    for row, layer in zip(rows, layers, strict=True):
+        row[: layer.size] = layer.flat
+    rows = comm.all_reduce(rows, op="mean")
+    return [row[: layer.size].reshape(layer.shape) for row, layer in zip(rows, layers, strict=True)]
+
+
+def in_two_halves(comm, layers):
+    middle = len(layers) // 2
+    return packed(comm, layers[:middle]) + packed(comm, layers[middle:])
+
+
+def equal_parts(comm, layers):
+    mean = comm.all_reduce(np.concatenate([layer.ravel() for layer in layers]), op="mean")
+    return [
+        part.reshape(each.shape) for part, each in zip(np.array_split(mean, len(layers)), layers, strict=True)
+    ]
+
+
+def the_first_five(comm, layers):
+    return packed(comm, layers[:5]) + [layer.copy() for layer in layers[5:]]
+
+
+def without_empty_ones(comm, layers):
+    return packed(comm, [layer for layer in layers if layer.size])
+
+
+test_unusual_buckets_pass = accepts(check_reduce_layers, packed_backwards, packed_in_plain_python, padded)
+
+test_shortcuts_to_a_bucket_are_refused = rejects(
+    check_reduce_layers,
+    (lambda comm, layers: [np.zeros_like(layer) for layer in layers], "wrong numbers|no all-reduce"),
+    (lambda comm, layers: [0 * mean for mean in packed(comm, layers)], "wrong numbers"),
+    (in_two_halves, "2 all-reduces were used"),
+    (equal_parts, "1 worker"),
+    (the_first_five, "40 layers|41 layers"),
+    (without_empty_ones, "arrays for 4 layers"),
+    (lambda comm, layers: [np.atleast_1d(mean) for mean in packed(comm, layers)], "reshape each part"),
+    (lambda comm, layers: [mean.round(6) for mean in packed(comm, layers)], "round nothing"),
+    (lambda comm, layers: [mean.astype(np.float32) for mean in packed(comm, layers)], "keep float64"),
+    (lambda comm, layers: [4 / comm.size * mean for mean in packed(comm, layers)], "1 worker"),
 )
 
 
@@ -384,6 +567,18 @@ def test_a_float32_sum_depends_on_algorithm_and_place(world):
     one, *others = world(sums_of_floats, 4).values
     assert one[:-1] == list(ORDERS.values()) and set(one[-1]) <= {0.0, 1.0, 2.0}
     assert others == [one] * 3
+
+
+def own_order(comm):
+    """Everybody sends to everybody and adds in its own order, its own number first."""
+    others = [(comm.rank + step) % comm.size for step in range(1, comm.size)]
+    for other in others:
+        comm.send(tricky(comm), to=other)
+    return sum((comm.recv(other) for other in others), start=tricky(comm))[0].item()
+
+
+def test_a_sum_in_an_order_of_each_ones_own_differs_between_ranks(world):
+    assert world(own_order, 4).values == [1, 0, 1, 0]
 
 
 def test_the_picture_of_orders_tells_what_came_out():

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attempts import accepts, rejects, waits_for
+from attempts import accepts, rejected, rejects, waits_for
+from waiting import limit
 
-from course_lib import Link, collectives, laws, simulate
+from course_lib import Link, RankError, collectives, launch, laws, simulate
 from course_lib.exercises import chapter5
 from course_lib.exercises.chapter5 import check_link, check_rank, check_ring, hand_arrays, passed_on
 from course_lib.pictures import all_reduce as pictures
@@ -47,6 +48,20 @@ test_slips_by_hand_are_explained = rejects(
     ([300, 220, 111], "3 numbers"),
     ([300, "220", 111, 4444], "'220' is not a number"),
 )
+
+
+test_shortcuts_by_hand_are_refused = rejects(
+    played,
+    ([300] * 4, "round 2"),
+    ([300, 220, 111, 4444.4], "round 4"),
+    ([300, 220, 111, 4444, 1111], "5 numbers"),
+    ([400, 440, 444, 4444], "starts with its own chunk 2"),
+    ([0, 0, 0, 0], "starts with its own chunk 2"),
+    ("4444", "no list"),
+    (3, "no list"),
+)
+
+test_no_list_yet_is_not_a_failure = waits_for(played, stubs=[None, ...])
 
 
 # --- 5.2
@@ -203,6 +218,54 @@ test_wrong_rings_are_rejected = rejects(
 )
 
 
+def in_plain_python(comm, array):
+    K, total = comm.size, array.tolist()
+    cuts = [part * len(total) // K for part in range(K + 1)]
+    for turn in range(2 * (K - 1)):
+        out, into = (comm.rank - turn) % K, (comm.rank - turn - 1) % K
+        chunk = np.array(total[cuts[out] : cuts[out + 1]])
+        for place, number in enumerate(
+            comm.sendrecv(chunk, (comm.rank + 1) % K, (comm.rank - 1) % K).tolist()
+        ):
+            before = total[cuts[into] + place] if turn < K - 1 else 0.0
+            total[cuts[into] + place] = before + number
+    return np.array(total)
+
+
+def of(kind):
+    """A right ring, in another type."""
+    return lambda comm, array: ring_of()(comm, array.astype(kind)).astype(float)
+
+
+test_unusual_rings_pass = accepts(check_ring, in_plain_python)
+
+test_shortcuts_to_a_ring_are_refused = rejects(
+    check_ring,
+    (lambda comm, array: np.zeros_like(array), "no message was sent"),
+    (lambda comm, array: 0 * ring_of()(comm, array), "2 workers"),
+    (lambda comm, array: comm.size * array, "no message was sent"),
+    (of(np.float32), "12 workers, array of length 1001: right to a few digits only"),
+    (of(int), "12 workers, array of length 1001: right to a few digits only"),
+    (lambda comm, array: ring_of()(comm, array).round(), "round nothing"),
+    (lambda comm, array: ring_of()(comm, array) if comm.size < 8 else array.copy(), "12 workers"),
+    (lambda comm, array: ring_of()(comm, array[:100]), "returned shape (100,), not (1001,)"),
+    (lambda comm, array: np.abs(ring_of()(comm, array)), "12 workers"),
+)
+
+
+@pytest.mark.parametrize("check", [check_ring, check_link])
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_nothing_is_not_attempted(check, nothing):
+    report = check(nothing)
+    assert report.passed is None and "Not attempted yet" in repr(report)
+
+
+@pytest.mark.parametrize("check", [check_ring, check_link])
+@pytest.mark.parametrize("thing", [3, [1.0, 2.0], "ring"])
+def test_what_is_no_function_is_told_so(check, thing):
+    rejected(check(thing), "a function is asked for")
+
+
 def test_right_at_one_size_only_is_not_enough():
     def for_even_arrays(comm, array):
         return by_send_and_recv(comm, array) if len(array) % comm.size == 0 else array.copy()
@@ -234,6 +297,52 @@ test_wrong_links_are_rejected = rejects(
     (lambda n, s, k: (2 * (k - 1) * two_equations(n, s, k)[0], two_equations(n, s, k)[1]), "rounds"),
     (lambda n, s, k: None, "is a return missing?"),
     (lambda n, s, k: 1.0, "not a pair"),
+)
+
+
+def by_least_squares(nbytes, seconds, ranks):
+    rounds = 2 * (ranks - 1)
+    rows = np.stack([np.full(2, rounds), rounds / ranks * nbytes], axis=1)
+    return np.linalg.solve(rows, seconds) ** [1, -1]
+
+
+def in_fractions(nbytes, seconds, ranks):
+    from fractions import Fraction
+
+    (few, many), (short, long) = ([Fraction(float(each)) for each in pair] for pair in (nbytes, seconds))
+    slope = (long - short) / (many - few)
+    return [float((short - slope * few) / (2 * ranks - 2)), float(Fraction(2 * ranks - 2, ranks) / slope)]
+
+
+test_unusual_links_pass = accepts(check_link, by_least_squares, in_fractions)
+
+
+def measured_at(few, many):
+    """Two equations with sizes that are written into the function."""
+    return lambda n, s, k: two_equations([few, many], s, k)
+
+
+def rounded(places):
+    return lambda n, s, k: (round(two_equations(n, s, k)[0], places), two_equations(n, s, k)[1])
+
+
+def without_latency(nbytes, seconds, ranks):
+    return seconds[0] / (2 * (ranks - 1)), 2 * (ranks - 1) / ranks * nbytes[1] / seconds[1]
+
+
+test_shortcuts_to_a_link_are_refused = rejects(
+    check_link,
+    (lambda n, s, k: (50e-6, 1.25e9), "2 workers"),
+    (without_latency, "the bandwidth is"),
+    (measured_at(1e5, 1e8), "4096 workers"),
+    (rounded(6), "4096 workers"),
+    (lambda n, s, k: two_equations(n, s, 4), "2 workers"),
+    (lambda n, s, k: two_equations(n, np.float32(s), k), "is"),
+    (
+        lambda n, s, k: (two_equations(n, s, k)[0], round(two_equations(n, s, k)[1] / 1e9, 1) * 1e9),
+        "bandwidth",
+    ),
+    (lambda n, s, k: two_equations(n, s, k) if k < 100 else (0.0, 1.0), "4096 workers"),
 )
 
 
@@ -308,6 +417,33 @@ def test_halving_doubling_on_four_swaps_halves_then_quarters_and_back():
     run = simulate(lambda comm: collectives.halving_doubling_all_reduce(comm, np.zeros(4)), 4)
     swaps = [(message.target, message.nbytes) for message in run.messages if message.source == 0]
     assert swaps == [(2, 16), (1, 8), (1, 8), (2, 16)]
+
+
+def exchange(comm, first):
+    import torch
+    import torch.distributed as dist
+
+    mine, theirs, other = torch.full((1000,), comm.rank + 1.0), torch.empty(1000), 1 - comm.rank
+    sending = getattr(dist, first)(mine, other)
+    dist.recv(theirs, other)
+    if sending is not None:
+        sending.wait()
+    return theirs[0].item()
+
+
+def test_who_sends_first_waits_for_ever_unless_the_send_returns_at_once():
+    assert launch(lambda comm: exchange(comm, "isend"), 2, timeout=limit(200)).values == [2.0, 1.0]
+    with pytest.raises(RankError) as caught:
+        launch(lambda comm: exchange(comm, "send"), 2, timeout=limit(10))
+    assert caught.value.reason == "timeout"
+
+
+def test_a_pipelined_double_tree_at_best_and_rotated_rings():
+    ring, tree = (laws.all_reduce_time(1e7, 1024, 1.25e9, 50e-6, way) for way in ("ring", "tree"))
+    assert ring == pytest.approx(0.118, abs=5e-4) and tree == pytest.approx(0.321, abs=5e-4)
+    one, eight = (laws.ring_time(nbytes, 32, 12.5e9, 20e-6) for nbytes in (2e9, 2e9 / 8))
+    levels = laws.hierarchical_time(2e9, 32, 8, 12.5e9, 20e-6, 300e9, 5e-6)
+    assert one > 7 * eight and eight == pytest.approx(levels, rel=0.06)
 
 
 def test_c22_bus_bandwidth():

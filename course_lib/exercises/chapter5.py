@@ -6,6 +6,7 @@ import numpy as np
 
 from course_lib import laws
 from course_lib.collectives import chunk_bounds, ring_all_reduce
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -34,7 +35,8 @@ def hand_arrays(ranks=4):
 @exercise("5.1")
 def check_rank(rank, sent):
     """Exercise 5.1: the numbers that `rank` of 4 passes on in rounds 1 to 4 of the ring on `hand_arrays`."""
-    if np.iterable(sent) and all(number is None or number is Ellipsis for number in sent):
+    numbers = sent if np.iterable(sent) else [sent]
+    if all(number is None or number is Ellipsis for number in numbers):
         return Report(None, label("ch5_not_attempted"))
     return checked(lambda: _played(rank, sent), f"rank {rank} passed on what the library's ring passes")
 
@@ -42,13 +44,13 @@ def check_rank(rank, sent):
 @exercise("5.2")
 def check_ring(ring):
     """Exercise 5.2: ring(comm, array) → the sum over all ranks, in chunks, to one neighbour only."""
-    return checked(lambda: _ring(ring), "1, 2, 3, 4 and 7 workers, values and messages")
+    return checked(lambda: _ring(ring), "1 to 12 workers, values and messages")
 
 
 @exercise("5.3")
 def check_link(link_from_two):
     """Exercise 5.3: link_from_two(nbytes, seconds, ranks) → (latency, bandwidth) from two ring times."""
-    return checked(lambda: _link(link_from_two), "links from 12.5 MB/s to 300 GB/s, 2 to 64 workers")
+    return checked(lambda: _link(link_from_two), "links from 12.5 MB/s to 2 TB/s, 2 to 4096 workers")
 
 
 class Watched:
@@ -131,20 +133,32 @@ def _slip(rank, turn, number, right, mine):
 
 
 def _ring(ring):
+    expect_function("ring_sum", ring)
+    for case, inputs in _ring_cases():
+        values, sent = _attempt(ring, case, inputs)
+        for rank, value in enumerate(values):
+            expect(value is not None, case, f"rank {rank} returned None: is a return missing?")
+        expect_arrays(case, values, inputs[0].shape)
+        _expect_chunks(case, sent, inputs)
+        total = np.sum(inputs, axis=0)
+        if not all(np.array_equal(value, total) for value in values):
+            near = 1e-5 * np.max(np.abs(total))
+            rounded = all(np.allclose(value, total, rtol=0, atol=near) for value in values)
+            expect(not rounded, case, "right to a few digits only: keep float64, and round nothing")
+            expect(False, case, _wrong_value(values, sent, inputs))
+        _expect_rounds(case, sent, len(inputs))
+        _expect_neighbours(case, sent, len(inputs))
+
+
+def _ring_cases():
+    """(case, one array a rank); sums are exact."""
     for ranks in (2, *(ranks for ranks in WORKER_COUNTS if ranks != 2)):  # with 2 the mistakes are plainest
         for size in sorted(SIZES, key=lambda size: size % ranks > 0):  # unequal chunks hide the cause
-            case = f"{workers(ranks)}, array of length {size}"
             rng = np.random.default_rng([ranks, size])
-            inputs = list(rng.integers(1, 1000, size=(ranks, size)).astype(float))  # whole: sums are exact
-            values, sent = _attempt(ring, case, inputs)
-            for rank, value in enumerate(values):
-                expect(value is not None, case, f"rank {rank} returned None: is a return missing?")
-            expect_arrays(case, values, inputs[0].shape)
-            _expect_chunks(case, sent, inputs)
-            if not all(np.array_equal(value, np.sum(inputs, axis=0)) for value in values):
-                expect(False, case, _wrong_value(values, sent, inputs))
-            _expect_rounds(case, sent, ranks)
-            _expect_neighbours(case, sent, ranks)
+            inputs = list(rng.integers(1, 1000, size=(ranks, size)).astype(float))
+            yield f"{workers(ranks)}, array of length {size}", inputs
+    long = np.random.default_rng(12).integers(-(2**40), 2**40, size=(12, 1001)) / 8  # no float32 holds these
+    yield f"{workers(12)}, array of length 1001", list(long)
 
 
 def _attempt(ring, case, inputs):
@@ -294,9 +308,13 @@ def _expect_neighbours(case, sent, ranks):
 def _link(link_from_two):
     # Not 2 workers first: there 2(K-1)/K is 1, and who forgets it would hear of the latency.
     cases = [(4, 1.25e9, 50e-6), (2, 12.5e6, 1e-3), (8, 300e9, 5e-6), (64, 12.5e9, 20e-6), (3, 1e9, 0.0)]
-    for ranks, bandwidth, latency in cases:
+    sizes = [(1e5, 1e8)] * len(cases)
+    cases.append((4096, 2.1e12, 3.21e-7))  # far from the others, and of other sizes
+    sizes.append((7e3, 3e11))
+    expect_function("link_from_two", link_from_two)
+    for (ranks, bandwidth, latency), pair in zip(cases, sizes, strict=True):
         case = f"{workers(ranks)}, {bandwidth:g} B/s, {latency:g} s"
-        nbytes = np.array([1e5, 1e8])
+        nbytes = np.array(pair)
         seconds = laws.ring_time(nbytes, ranks, bandwidth, latency)
         got = run_attempt(case, lambda _, a=(nbytes, seconds, ranks): (link_from_two(*a),), 1).values[0][0]
         if got is Ellipsis:
@@ -309,10 +327,10 @@ def _link(link_from_two):
 
 
 def _expect_link(case, got, latency, bandwidth, ranks):
-    right = np.isclose(got, (latency, bandwidth), rtol=1e-6, atol=1e-9)
+    right = np.isclose(got, (latency, bandwidth), rtol=1e-6, atol=1e-13)
     if right.all():
         return
-    if np.allclose(got, (bandwidth, latency), rtol=1e-6, atol=1e-9):
+    if np.allclose(got, (bandwidth, latency), rtol=1e-6, atol=1e-13):
         expect(False, case, "the two are in the wrong order: latency first, then bandwidth")
     if 0 < got[1] < 1:
         expect(False, case, f"the bandwidth {got[1]:.4g} is less than a byte a second: is it 1/B?")
