@@ -336,7 +336,7 @@ def test_nan_never_passes(check, attempt, hint):
     rejected(check(attempt), hint)
 
 
-@pytest.mark.parametrize("given", [(0, None), (0, 5), (7, [1, 2, 3, 4]), (-1, [1] * 4), (0, ["a"] * 4)])
+@pytest.mark.parametrize("given", [(0, "4444"), (0, 5), (7, [1, 2, 3, 4]), (-1, [1] * 4), (0, ["a"] * 4)])
 def test_odd_hands_are_rejected(given):
     report = chapter5.check_rank(*given)
     assert report.passed is False and "could not be checked" not in repr(report), report

@@ -172,7 +172,9 @@ def test_any_value_can_be_kept(file, value):
 STUB = "passed_on = [None]"
 OWN = "passed_on = [300]"
 CHECK = "from course_lib.exercises.chapter5 import check_rank\n\ncheck_rank(2, passed_on)"
-SOLUTION = "passed_on = [300, 200 + 20, 100 + 10 + 1, 400 + 40 + 4 + 4000]\ncheck_rank(2, passed_on)"
+SOLUTION = (
+    "# One solution\npassed_on = [300, 200 + 20, 100 + 10 + 1, 400 + 40 + 4 + 4000]\ncheck_rank(2, passed_on)"
+)
 TIMED = "get_ipython().run_cell_magic('time', '', 'check_rank(2, passed_on)\\n')"
 LOCAL = "def other():\n    passed_on = 3\n    return passed_on"
 
