@@ -1406,7 +1406,7 @@ LABELS = {
     "ch1_machines_alt": "{nodes} machines, called nodes, with {per_node} GPUs each, and a process for each "
     "GPU. Ranks count through all {ranks} processes, local ranks start again on each node: rank {last} is "
     "on node {node} and has local rank {local}.",
-    "ch1_link_passed": "1, 2, 3, 4 and 7 workers, gradients from 1 kB to 14 GB",
+    "ch1_link_passed": "1 to 1,024 workers, gradients from 1 kB to 14 GB",
     "ch1_link_case": "{workers}, a gradient of {gradient} bytes",
     "ch1_link_wrong": "the function says {value} bytes. {why}",
     "ch1_link_alone": "A class of one has nobody to send to: 0 bytes",
@@ -1422,7 +1422,7 @@ LABELS = {
     "ch1_link_kilo": "That is in kB. The answer is asked in bytes, as the gradient is given",
     "ch1_link_kibi": "That is in units of 1,024 bytes. The answer is asked in bytes, as the gradient",
     "ch1_link_unknown": "{turns} chunks cross the link, each a K-th of the gradient",
-    "ch1_waits_passed": "1, 2, 3, 4 and 7 students, with one last, two last, and all alone",
+    "ch1_waits_passed": "1 to 40 students, with one last, two last, and all alone",
     "ch1_waits_case": "ready at {ready}",
     "ch1_waits_count": "{got} numbers came back, not {wanted}: a wait for each student",
     "ch1_waits_wrong": "the function says {value}. {why}",
@@ -1434,7 +1434,7 @@ LABELS = {
     "ch1_waits_last": "That is when the last is ready. Each wait starts when that student is ready",
     "ch1_waits_neighbour": "That is waiting for the neighbour only. All wait for the last of the class",
     "ch1_waits_unknown": "Each waits from being ready until the last of the class is; the last waits 0",
-    "ch1_place_passed": "1 to 7 processes on each node, every rank",
+    "ch1_place_passed": "1 to 72 processes on each node, ranks up to 16,383",
     "ch1_place_case": "rank {rank}, {per_node} on each node",
     "ch1_place_pair": "{got} numbers came back, not 2: the node and the local rank",
     "ch1_place_wrong": "the function says {value}. {why}",

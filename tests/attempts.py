@@ -64,6 +64,18 @@ def rejects(check, *wrong):
     return test
 
 
+def refuses(check, shortcuts):
+    """A test: `check` says no, in a sentence, to each of {what a learner in a hurry takes: attempt}."""
+
+    @pytest.mark.parametrize("attempt", list(shortcuts.values()), ids=list(shortcuts))
+    def test(attempt):
+        report = check(attempt)
+        rejected(report, "Not yet.")
+        assert "could not be checked" not in repr(report)
+
+    return test
+
+
 def waits_for(*checks, stubs=(untouched, left_empty, an_ellipsis)):
     """A test: for each of `checks` a stub that nobody has touched is no failure."""
 

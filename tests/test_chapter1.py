@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from attempts import accepts, rejects
+from attempts import accepts, refuses, rejected, rejects, waits_for
 from build import SOURCES
 from waiting import limit
 
@@ -21,6 +21,7 @@ from course_lib.widgets import step_player
 from course_lib.widgets.step_player import MODES
 
 CHECKS = [check_link_bytes, check_waits, check_place]
+NOTHING = None, ...
 SOURCE = (SOURCES / "01_visual_demo.md").read_text(encoding="utf-8")
 
 
@@ -30,6 +31,59 @@ def stories():
 
 
 # --- exercises
+
+test_nothing_is_not_a_failure = waits_for(*CHECKS, stubs=NOTHING)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("other", [7, "a", [1, 2], np.ones(3)])
+def test_what_is_no_function_is_asked_about(check, other):
+    rejected(check(other), "a function is asked for")
+
+
+SMALL = (1, 2, 3, 4, 7)
+TURNS = {ranks: 2 * (ranks - 1) / ranks for ranks in SMALL}
+
+test_no_shortcut_gets_the_bytes = refuses(
+    check_link_bytes,
+    {
+        "a constant": lambda m, k: 41_592,
+        "a table": lambda m, k: TURNS[k] * m,
+        "a table, else nearly right": lambda m, k: TURNS.get(k, 2) * m,
+        "a bounded loop": lambda m, k: sum(m / k for _ in range(min(2 * k - 2, 100))),
+        "rounded": lambda m, k: round(2 * (k - 1) / k, 1) * m,
+        "half precision": lambda m, k: float(np.float16(2 * (k - 1) / k)) * m,
+        "32 bits": lambda m, k: 2 * (k - 1) * np.int64(m).astype(np.int32) / k,
+    },
+)
+
+test_no_shortcut_gets_the_waits = refuses(
+    check_waits,
+    {
+        "a constant": lambda ready: [57, 57, 0, 57],
+        "a constant last": lambda ready: [114 - time for time in ready],
+        "the last of the example": lambda ready: [ready[len(ready) // 2] - time for time in ready],
+        "the last in the list": lambda ready: [ready[-1] - time for time in ready],
+        "seven at most": lambda ready: waits(ready)[:7],
+        "rounded": lambda ready: [round(wait, 1) for wait in waits(ready)],
+        "from 0": lambda ready: list(ready),
+        "not the first": lambda ready: [max([0, *ready[1:]]) - time for time in ready],
+        "whole numbers": lambda ready: np.max(ready).astype(int) - np.array(ready, int),
+        "eight bits": lambda ready: waits(np.uint8(np.minimum(ready, 255))),
+    },
+)
+
+test_no_shortcut_gets_the_place = refuses(
+    check_place,
+    {
+        "a constant": lambda rank, n: (1, 2),
+        "two nodes": lambda rank, n: (int(rank >= n), rank % n),
+        "a bounded loop": lambda rank, n: (sum(rank >= n * node for node in range(1, 10)), rank % n),
+        "eight at most": lambda rank, n: divmod(rank, min(n, 8)),
+        "rounded": lambda rank, n: (round(rank / n), rank % n),
+        "8 bits": lambda rank, n: (rank // n % 256, rank % n),
+    },
+)
 
 
 def forgets_to_return(*arguments):
@@ -43,6 +97,8 @@ test_link_bytes_accepts = accepts(
     lambda m, k: 2 * (k - 1) * (m // k),
     lambda m, k: 2 * (k - 1) * -(-m // k),
     lambda m, k: np.array([2 * (k - 1) * np.float64(m) / k]),
+    lambda m, k: 2 * m - 2 * m / k,
+    lambda m, k: sum(m / k for _ in range(2 * k - 2)),
 )
 
 test_link_bytes_rejects = rejects(
@@ -68,7 +124,9 @@ def waits(ready):
 
 
 test_waits_accepts = accepts(
-    check_waits, waits, lambda ready: np.max(ready) - np.array(ready), lambda r: tuple(waits(r))
+    check_waits,
+    *(waits, lambda ready: np.max(ready) - np.array(ready), lambda r: tuple(waits(r))),
+    lambda ready: [sorted(ready)[-1] - time for time in ready],
 )
 
 
@@ -95,7 +153,9 @@ test_waits_rejects = rejects(
 )
 
 test_place_accepts = accepts(
-    check_place, divmod, lambda rank, n: [rank // n, rank % n], lambda r, n: np.array(divmod(r, n))
+    check_place,
+    *(divmod, lambda rank, n: [rank // n, rank % n], lambda r, n: np.array(divmod(r, n))),
+    lambda rank, n: (int(rank / n), rank - int(rank / n) * n),
 )
 
 test_place_rejects = rejects(

@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from attempts import accepts, rejects
+from attempts import accepts, refuses, rejected, rejects, waits_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +27,15 @@ from course_lib.pictures.scaling import (
 
 EXAMPLE = {"work": 1.0, "nbytes": 100e6, "bandwidth": 1.25e9}
 LATENCY = 50e-6
+CHECKS = [check_workers_for, check_serial_fractions, check_strong_step, check_best_workers]
+
+test_nothing_is_not_a_failure = waits_for(*CHECKS, stubs=(None, ...))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("other", [7, "a", [1, 2], np.ones(3)])
+def test_what_is_no_function_is_asked_about(check, other):
+    rejected(check(other), "a function is asked for")
 
 
 # --- exercise 2.1
@@ -71,7 +80,70 @@ def as_a_float(p, target):
     return value if value is None else np.float64(value)
 
 
-test_workers_for_accepts = accepts(check_workers_for, by_formula, by_search, as_a_float)
+def by_plain_search(p, target):
+    if (1 - p) * target >= 1 - 1e-9:
+        return None
+    n = 1
+    while 1 / (1 - p + p / n) < target - 1e-9:
+        n += 1
+    return n
+
+
+def by_doubling(p, target):
+    if (1 - p) * target >= 1 - 1e-12:
+        return None
+    low, high = 0, 1
+    while 1 / (1 - p + p / high) < target * (1 - 1e-12):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = 1 / (1 - p + p / middle) >= target * (1 - 1e-12)
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+test_workers_for_accepts = accepts(
+    check_workers_for, by_formula, by_search, as_a_float, by_plain_search, by_doubling
+)
+
+
+def searched_up_to(limit):
+    """The bounded search is right for as long as its bound is enough."""
+
+    def attempt(p, target):
+        if (1 - p) * target >= 1 - 1e-9:
+            return None
+        return next((n for n in range(1, limit) if 1 / (1 - p + p / n) >= target - 1e-9), None)
+
+    return attempt
+
+
+def rounded(digits, least=1e-12):
+    def attempt(p, target):
+        rest = 1 / target - (1 - p)
+        return None if rest < least else math.ceil(round(p / rest, digits))
+
+    return attempt
+
+
+test_no_shortcut_gets_the_workers = refuses(
+    check_workers_for,
+    {
+        "a constant": lambda p, target: 14,
+        "a thousand at most": searched_up_to(1_000),
+        "6,000 at most": searched_up_to(6_000),
+        "10,000 at most": searched_up_to(10_000),
+        "to the nearest": lambda p, target: by_formula(p, target) and round(p / (1 / target - 1 + p)),
+        "rounded to 2 digits": rounded(2),
+        "rounded to whole numbers": rounded(None),
+        "a wide tolerance": rounded(6, least=1e-4),
+        "a wider tolerance": rounded(6, least=1e-3),
+        "single precision": lambda p, target: by_formula(float(np.float32(p)), target),
+        "p = 1 as an afterthought": lambda p, target: (
+            math.ceil(target) if p == 1 else by_search(p, target) or 0
+        ),
+    },
+)
 
 
 @given(p=st.floats(0.5, 0.99), n=st.integers(2, 60))
@@ -108,7 +180,31 @@ def fractions_by_hand(seconds):
     return {n: (time / first - 1 / n) / (1 - 1 / n) for n, time in seconds.items() if n != 1}
 
 
-test_serial_fractions_accepts = accepts(check_serial_fractions, fractions, fractions_by_hand)
+def fractions_by_numpy(seconds):
+    counts = np.array(sorted(set(seconds) - {1}))
+    times = np.array([seconds[n] for n in counts]) / seconds[1]
+    return dict(zip(counts, (times - 1 / counts) / (1 - 1 / counts), strict=True))
+
+
+test_serial_fractions_accepts = accepts(
+    check_serial_fractions, fractions, fractions_by_hand, fractions_by_numpy
+)
+
+test_no_shortcut_gets_the_fractions = refuses(
+    check_serial_fractions,
+    {
+        "a constant": lambda seconds: dict.fromkeys(set(seconds) - {1}, 0.1),
+        "the counts of the first case": lambda seconds: {n: fractions(seconds)[n] for n in (2, 3, 4, 7)},
+        "eight workers at most": lambda seconds: {n: e for n, e in fractions(seconds).items() if n <= 8},
+        "rounded to 3 digits": lambda seconds: {n: round(e, 3) for n, e in fractions(seconds).items()},
+        "at least 0": lambda seconds: {n: max(0.0, e) for n, e in fractions(seconds).items()},
+        "at most 1": lambda seconds: {n: min(1.0, e) for n, e in fractions(seconds).items()},
+        "the longest is the baseline": lambda seconds: fractions({**seconds, 1: max(seconds.values())}),
+        "one second is the baseline": lambda seconds: fractions({**seconds, 1: 8.0}),
+        "1/N forgotten below": lambda seconds: {n: seconds[n] / seconds[1] - 1 / n for n in seconds if n > 1},
+        "single precision": lambda seconds: {n: float(np.float32(e)) for n, e in fractions(seconds).items()},
+    },
+)
 
 
 def each(formula):
@@ -170,7 +266,41 @@ def one_by_one(comm, samples, seconds, gradient_sum):
     return comm.all_reduce(sum((gradient_sum(i, i + 1) for i in mine), 0 * gradient_sum(0, 0))) / samples
 
 
-test_strong_step_accepts = accepts(check_strong_step, strong_step, first_take_the_rest, one_by_one)
+def by_array_split(comm, samples, seconds, gradient_sum):
+    mine = np.array_split(np.arange(samples), comm.size)[comm.rank]
+    low, high = (mine[0], mine[-1] + 1) if len(mine) else (0, 0)
+    comm.compute(seconds * len(mine))
+    return np.divide(comm.all_reduce(gradient_sum(low, high), op="mean") * comm.size, samples)
+
+
+test_strong_step_accepts = accepts(
+    check_strong_step, strong_step, first_take_the_rest, one_by_one, by_array_split
+)
+
+
+def for_few(comm, samples, seconds, gradient_sum):
+    """Right for up to eight workers and a dozen samples."""
+    samples = min(samples, 12)
+    return strong_step(comm, samples, seconds, gradient_sum)
+
+
+def in_single_precision(comm, samples, seconds, gradient_sum):
+    return strong_step(comm, samples, seconds, lambda *ends: np.float32(gradient_sum(*ends)))
+
+
+test_no_shortcut_takes_the_step = refuses(
+    check_strong_step,
+    {
+        "zeros": lambda comm, samples, seconds, gradient_sum: 0 * gradient_sum(0, samples),
+        "everybody everything": lambda comm, samples, seconds, gradient_sum: (
+            gradient_sum(0, samples) / samples
+        ),
+        "a dozen samples": for_few,
+        "a hundredth of a second each": lambda comm, n, seconds, total: strong_step(comm, n, 0.01, total),
+        "single precision": in_single_precision,
+        "rounded": lambda *given: np.round(strong_step(*given), 6),
+    },
+)
 
 
 def step(bounds, reduce=lambda comm, total, samples, count: comm.all_reduce(total) / samples, busy=1.0):
@@ -249,13 +379,64 @@ def best_by_formula(work, nbytes, bandwidth, latency):
     return min(low, low + 1, key=lambda k: gain / k + 2 * k * latency)
 
 
-def best_by_scan(work, nbytes, bandwidth, latency):
+def best_by_scan(work, nbytes, bandwidth, latency, limit=10**6):
     if latency == 0:
         return math.inf if work > 2 * nbytes / bandwidth else 1
-    return int(np.argmin(laws.step_time(work, nbytes, np.arange(1, 1000), bandwidth, latency))) + 1
+    return int(np.argmin(laws.step_time(work, nbytes, np.arange(1, limit + 1), bandwidth, latency))) + 1
 
 
-test_best_workers_accepts = accepts(check_best_workers, best_by_formula, best_by_scan, laws.best_ranks)
+def best_by_walking(work, nbytes, bandwidth, latency):
+    def seconds(k):
+        return work / k + 2 * (k - 1) * (latency + nbytes / (k * bandwidth))
+
+    if latency == 0:
+        return math.inf if seconds(2) < seconds(1) else 1
+    k = 1
+    while seconds(k + 1) < seconds(k):
+        k += 1
+    return k
+
+
+test_best_workers_accepts = accepts(
+    check_best_workers, best_by_formula, best_by_scan, best_by_walking, laws.best_ranks
+)
+
+
+def nearest(least, whole=round):
+    """The square root made whole, where there is a turning point."""
+
+    def attempt(work, nbytes, bandwidth, latency):
+        gain = work - 2 * nbytes / bandwidth
+        if gain <= 0 or latency == 0:
+            return best_by_formula(work, nbytes, bandwidth, latency)
+        return max(least, whole(math.sqrt(gain / (2 * latency))))
+
+    return attempt
+
+
+def scanned(limit):
+    return lambda *link: best_by_scan(*link, limit=limit)
+
+
+test_no_shortcut_gets_the_best = refuses(
+    check_best_workers,
+    {
+        "a constant": lambda *link: 92,
+        "the nearest": nearest(0),
+        "the nearest, at least 1": nearest(1),
+        "rounded down": nearest(1, math.floor),
+        "rounded up": nearest(1, math.ceil),
+        "1,000 at most": scanned(1_000),
+        "5,000 at most": scanned(5_000),
+        "10,000 at most": scanned(10_000),
+        "only powers of 2": lambda *link: (
+            2 ** round(math.log2(best_by_formula(*link)))
+            if math.isfinite(best_by_formula(*link))
+            else math.inf
+        ),
+        "never infinite": lambda *link: min(best_by_formula(*link), 10**6),
+    },
+)
 
 
 def turning(square):

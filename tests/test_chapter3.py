@@ -2,10 +2,12 @@
 
 import hashlib
 import io
+import math
+import zlib
 
 import numpy as np
 import pytest
-from attempts import accepts, rejects
+from attempts import accepts, refuses, rejected, rejects, waits_for
 from matplotlib.image import imread
 
 from course_lib import launch, simulate
@@ -278,6 +280,14 @@ def test_local_sgd_ends_where_theory_says(every, end):
 
 CHECKS = [check_sync_step, check_same_start, check_agrees, check_local_sgd]
 
+test_nothing_is_not_a_failure = waits_for(*CHECKS, stubs=(None, ...))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("other", [7, "a", [1, 2], np.ones(3)])
+def test_what_is_no_function_is_asked_about(check, other):
+    rejected(check(other), "a function is asked for")
+
 
 def in_place(comm, theta, gradient, lr):
     theta -= lr * comm.all_reduce(gradient, op="mean")
@@ -296,6 +306,33 @@ test_sync_step_accepts = accepts(
     lambda comm, theta, g, lr: theta - lr * ring_all_reduce(comm, g, "mean"),
     lambda comm, theta, g, lr: theta - lr * parameter_server_all_reduce(comm, g, "mean"),
     in_place,
+    lambda comm, theta, g, lr: np.array(
+        [t - lr * m for t, m in zip(theta, comm.all_reduce(g, "mean"), strict=True)]
+    ),
+)
+
+
+def few(attempt, otherwise, most=8):
+    """Right for `most` ranks at most."""
+    return lambda comm, *given: (attempt if comm.size <= most else otherwise)(comm, *given)
+
+
+test_no_shortcut_takes_the_step = refuses(
+    check_sync_step,
+    {
+        "nothing": lambda comm, theta, g, lr: theta,
+        "zeros": lambda comm, theta, g, lr: np.zeros_like(theta),
+        "from 0": lambda comm, theta, g, lr: by_mean(comm, 0 * theta, g, lr),
+        "a quarter": lambda comm, theta, g, lr: by_mean(comm, theta, g, 0.25),
+        "four workers": lambda comm, theta, g, lr: theta - lr * comm.all_reduce(g) / 4,
+        "eight workers at most": few(by_mean, lambda comm, theta, g, lr: theta - lr * g),
+        "single precision": lambda comm, theta, g, lr: by_mean(comm, theta, np.float32(g), lr),
+        "rounded": lambda *given: np.round(by_mean(*given), 6),
+        "rank 0's": lambda comm, theta, g, lr: theta - lr * comm.broadcast(g, source=0),
+        "the first five": lambda comm, theta, g, lr: (
+            theta - lr * (np.arange(len(g)) < 5) * comm.all_reduce(g, "mean")
+        ),
+    },
 )
 
 
@@ -352,7 +389,27 @@ def start_along_a_chain(comm, theta):
 
 
 test_same_start_accepts = accepts(
-    check_same_start, lambda comm, theta: comm.broadcast(theta, source=0), start_by_sends, start_along_a_chain
+    check_same_start,
+    *(lambda comm, theta: comm.broadcast(theta, source=0), start_by_sends, start_along_a_chain),
+    lambda comm, theta: (np.copyto(theta, comm.broadcast(theta, 0)), theta)[1],
+)
+
+
+def rounded_start(comm, theta):
+    return np.round(comm.broadcast(theta, source=0), 6)
+
+
+test_no_shortcut_makes_the_start_the_same = refuses(
+    check_same_start,
+    {
+        "zeros": lambda comm, theta: np.zeros_like(theta),
+        "a seed for all": lambda comm, theta: np.random.default_rng(0).normal(size=theta.size),
+        "rank 1's": lambda comm, theta: comm.broadcast(theta, source=min(1, comm.size - 1)),
+        "eight workers at most": few(start_by_sends, lambda comm, theta: theta),
+        "the first five": lambda comm, theta: np.r_[comm.broadcast(theta[:5], source=0), theta[5:]],
+        "single precision": lambda comm, theta: comm.broadcast(np.float32(theta), source=0).astype(float),
+        "rounded": rounded_start,
+    },
 )
 
 
@@ -389,7 +446,55 @@ def agrees_by_sends(comm, theta):
     return True
 
 
-test_agrees_accepts = accepts(check_agrees, agrees, agrees_by_sends)
+def by(summary):
+    """Compares summary(theta), an array, with rank 0's."""
+
+    def attempt(comm, theta):
+        mine = np.atleast_1d(summary(theta))
+        return bool(np.array_equal(comm.broadcast(mine, source=0).view(np.uint8), mine.view(np.uint8)))
+
+    return attempt
+
+
+def in_words(theta):
+    return theta.view(f"u{theta.itemsize}")
+
+
+def xor_and_ends(theta):
+    return np.append(np.bitwise_xor.reduce(in_words(theta)), in_words(theta)[[0, -1]])
+
+
+def digest_of_a_list(theta):
+    return np.frombuffer(hashlib.md5(repr(theta.tolist()).encode()).digest(), np.uint8)
+
+
+test_agrees_accepts = accepts(
+    check_agrees,
+    *(agrees, agrees_by_sends, by(digest_of_a_list)),
+    by(lambda theta: np.uint32([zlib.crc32(theta.tobytes()), zlib.adler32(theta.tobytes())])),
+)
+
+test_no_shortcut_agrees = refuses(
+    check_agrees,
+    {
+        "always": lambda comm, theta: True,
+        "the sum": by(np.sum),
+        "an exact sum": by(math.fsum),
+        "mean and spread": by(lambda theta: np.array([theta.mean(), theta.std()])),
+        "XOR": by(lambda theta: np.bitwise_xor.reduce(in_words(theta))),
+        "XOR, first and last": by(xor_and_ends),
+        "XOR, sum and ends": by(lambda theta: np.append(xor_and_ends(theta), in_words(theta).sum())),
+        "the first eight": by(lambda theta: theta[:8]),
+        "every 200th": by(lambda theta: theta[::200]),
+        "sorted": by(lambda theta: digest(np.sort(theta))),
+        "as text": by(lambda theta: np.frombuffer(hashlib.md5(str(theta).encode()).digest(), np.uint8)),
+        "values, not bits": by(lambda theta: digest(theta + 0.0)),
+        "single precision": by(lambda theta: digest(np.float32(theta))),
+        "only double precision": by(lambda theta: digest(theta.view(np.uint64))),
+        "NaN is unequal": lambda comm, theta: agrees(comm, theta) and bool((theta == theta).all()),
+        "rounded": by(lambda theta: digest(np.round(theta, 12))),
+    },
+)
 
 
 test_agrees_rejects = rejects(
@@ -433,9 +538,35 @@ def gradients_averaged(comm, theta, gradient, lr, steps, every):
     return theta
 
 
-def test_local_sgd_accepts():
-    report = check_local_sgd(local_sgd)
-    assert report.passed, report
+def in_rounds(comm, theta, gradient, lr, steps, every):
+    while steps:
+        for _ in range(min(every, steps)):
+            theta -= lr * gradient(theta)
+        theta = comm.all_reduce(theta) / comm.size
+        steps -= min(every, steps)
+    return theta
+
+
+test_local_sgd_accepts = accepts(check_local_sgd, local_sgd, in_rounds)
+
+test_no_shortcut_is_local_sgd = refuses(
+    check_local_sgd,
+    {
+        "nothing": lambda comm, theta, *_: theta,
+        "from 0": lambda comm, theta, *rest: local_sgd(comm, 0 * theta, *rest),
+        "a tenth": lambda comm, theta, g, lr, *rest: local_sgd(comm, theta, g, 0.1, *rest),
+        "ten steps at most": lambda comm, theta, g, lr, n, h: local_sgd(comm, theta, g, lr, min(n, 10), h),
+        "two rounds at most": lambda *given: local_sgd(
+            *given, when=lambda step: step in (given[5], given[4])
+        ),
+        "after every step": lambda *given: local_sgd(*given[:5], 1),
+        "only at the end": lambda *given: local_sgd(*given[:5], given[4]),
+        "single precision": lambda comm, theta, *rest: local_sgd(
+            comm, theta, lambda at: np.float32(rest[0](at)), *rest[1:]
+        ),
+        "rounded": lambda *given: np.round(local_sgd(*given), 6),
+    },
+)
 
 
 test_local_sgd_rejects = rejects(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -16,25 +17,28 @@ from course_lib.exercises.report import (
 )
 
 SIZES = (1, 4, 5)
+FAR = (11, 3000)  # ranks and parameters, far outside the other cases
+START = np.array([2.0, -1.0, 0.5])  # of exercise 3.4
+LOCAL = (6, 1, 0.1), (6, 3, 0.1), (7, 3, 0.1), (4, 9, 0.1), (5, 5, 0.1), (103, 10, 0.03)  # steps, every, lr
 MOST_BYTES = 64  # of a message in exercise 3.3: room for any fingerprint, not for the parameters
 
 
 @exercise("3.1")
 def check_sync_step(sync_step):
     """Exercise 3.1: sync_step(comm, theta, gradient, lr) → theta after one step by the mean gradient."""
-    return checked(lambda: _sync_step(sync_step), "1, 2, 3, 4 and 7 workers, values and messages")
+    return checked(lambda: _sync_step(sync_step), "1 to 11 workers, values and messages")
 
 
 @exercise("3.2")
 def check_same_start(same_start):
     """Exercise 3.2: same_start(comm, theta) → rank 0's theta, on every rank."""
-    return checked(lambda: _same_start(same_start), "rank 0's start on 1, 2, 3, 4 and 7 workers, once each")
+    return checked(lambda: _same_start(same_start), "rank 0's start on 1 to 11 workers, once each")
 
 
 @exercise("3.3")
 def check_agrees(agrees):
     """Exercise 3.3: agrees(comm, theta) → does this rank hold the same bits as rank 0?"""
-    return checked(lambda: _agrees(agrees), "equal, one bit off, another order; small messages only")
+    return checked(lambda: _agrees(agrees), "equal, a bit or two off, another order; small messages only")
 
 
 @exercise("3.4")
@@ -47,23 +51,24 @@ def check_local_sgd(local_sgd):
 
 
 def _sync_step(sync_step):
-    for ranks in WORKER_COUNTS:
-        for size in SIZES:
-            case = f"{workers(ranks)}, {_size(size)}"
-            gradients = _drawn(ranks, size, 1)
-            same, apart = np.repeat(_drawn(1, size, 2), ranks, axis=0), _drawn(ranks, size, 3)
-            for starts in (same, apart):
-                run = _one_step(sync_step, case, starts, gradients)
-                values = _arrays(case, run.values, (size,))
-                _expect_step(case, values, starts, gradients)
-            if ranks > 1:
-                _expect_one_all_reduce(case, run, ranks, 8 * size)
-            alike = _one_step(sync_step, case, same, gradients).values
-            bits = {value.tobytes() for value in alike}
-            expect(len(bits) == 1, case, "replicas that were equal differ in the last bits after the step")
+    for ranks, size in _worlds():
+        case = f"{workers(ranks)}, {_size(size)}"
+        expect_function(case, sync_step)
+        lr = 0.25 if (ranks, size) != FAR else 1e-3
+        gradients = _drawn(ranks, size, 1)
+        same, apart = np.repeat(_drawn(1, size, 2), ranks, axis=0), _drawn(ranks, size, 3)
+        for starts in (same, apart):
+            run = _one_step(sync_step, case, starts, gradients, lr)
+            values = _arrays(case, run.values, (size,))
+            _expect_step(case, values, starts, gradients, lr)
+        if ranks > 1:
+            _expect_one_all_reduce(case, run, ranks, 8 * size)
+        alike = _one_step(sync_step, case, same, gradients, lr).values
+        bits = {value.tobytes() for value in alike}
+        expect(len(bits) == 1, case, "replicas that were equal differ in the last bits after the step")
 
 
-def _one_step(sync_step, case, starts, gradients, lr=0.25):
+def _one_step(sync_step, case, starts, gradients, lr):
     def worker(comm):
         theta, gradient = starts[comm.rank].copy(), gradients[comm.rank].copy()
         after = sync_step(comm, theta, gradient, lr)
@@ -77,7 +82,7 @@ def _one_step(sync_step, case, starts, gradients, lr=0.25):
     return run_attempt(case, worker, len(starts))
 
 
-def _expect_step(case, values, starts, gradients, lr=0.25):
+def _expect_step(case, values, starts, gradients, lr):
     mean = gradients.mean(axis=0)
     found = [
         (starts - lr * mean, None),
@@ -111,26 +116,26 @@ def _expect_one_all_reduce(case, run, ranks, nbytes):
 
 
 def _same_start(same_start):
-    for ranks in WORKER_COUNTS:
-        for size in SIZES:
-            case = f"{workers(ranks)}, {_size(size)}"
-            starts = _drawn(ranks, size, 4)
+    for ranks, size in _worlds():
+        case = f"{workers(ranks)}, {_size(size)}"
+        expect_function(case, same_start)
+        starts = _drawn(ranks, size, 4)
 
-            def worker(comm, starts=starts):
-                return same_start(comm, starts[comm.rank].copy())
+        def worker(comm, starts=starts):
+            return same_start(comm, starts[comm.rank].copy())
 
-            run = run_attempt(case, worker, ranks)
-            values = _arrays(case, run.values, (size,))
-            if ranks > 1:
-                _expect_first(case, values, starts)
-            expect(np.array_equal(values[0], starts[0]), case, "rank 0's own start was changed")
-            sent, enough = sum(message.nbytes for message in run.messages), (ranks - 1) * 8 * size
-            expect(
-                sent <= enough,
-                case,
-                f"{sent} bytes were sent in all; one copy to each other rank is {enough}",
-            )
-            expect_received(case, run.messages)
+        run = run_attempt(case, worker, ranks)
+        values = _arrays(case, run.values, (size,))
+        if ranks > 1:
+            _expect_first(case, values, starts)
+        expect(np.array_equal(values[0], starts[0]), case, "rank 0's own start was changed")
+        sent, enough = sum(message.nbytes for message in run.messages), (ranks - 1) * 8 * size
+        expect(
+            sent <= enough,
+            case,
+            f"{sent} bytes were sent in all; one copy to each other rank is {enough}",
+        )
+        expect_received(case, run.messages)
 
 
 def _expect_first(case, values, starts):
@@ -169,9 +174,40 @@ def _agrees(agrees):
                 _expect_verdicts(
                     agrees, f"{workers(ranks)}, {_size(size)}, {name}", ranks, theta, strange, odd
                 )
+    for dtype in (np.float64, np.float32):
+        for name, theta, strange in _sly(dtype):
+            case = f"{workers(3)}, {_size(len(theta))} of {theta.dtype}, {name}"
+            _expect_verdicts(agrees, case, 3, theta, strange, None if strange is theta else 2)
+
+
+def _sly(dtype, size=1001):
+    """(name, rank 0's parameters, rank 2's): what a sum, an XOR or a look at a few numbers misses."""
+    theta = _drawn(1, size, 7)[0].astype(dtype)
+    theta[[400, 555, 700]] = 1.0, 1.5, 0.0
+    not_a_number = theta.copy()
+    not_a_number[3] = np.nan
+    yield "all equal, one of them NaN", not_a_number, not_a_number
+    for place in (0, 777, size - 1):
+        last_bit = theta.copy()
+        last_bit[place] = np.nextafter(theta[place], dtype(np.inf))
+        yield f"rank 2 is off by the last bit of number {place}", theta, last_bit
+    for name, places, values in (
+        ("two numbers swapped", [400, 555], [1.5, 1.0]),
+        ("two numbers drawn together, their sum unchanged", [400, 555], [1.25, 1.25]),
+        ("-0.0 in the place of 0.0", [700], [-0.0]),
+    ):
+        changed = theta.copy()
+        changed[places] = values
+        yield f"rank 2 has {name}", theta, changed
+    flipped = theta.copy()
+    flipped.view(f"u{theta.itemsize}")[[401, 556]] ^= 1
+    yield "rank 2 is off by the same bit of two numbers", theta, flipped
 
 
 def _expect_verdicts(agrees, case, ranks, theta, strange, odd):
+    """Rank `odd` holds `strange`, the others theta."""
+    expect_function(case, agrees)
+
     def worker(comm):
         return agrees(comm, (strange if comm.rank == odd else theta).copy())
 
@@ -199,21 +235,22 @@ def _expect_verdicts(agrees, case, ranks, theta, strange, odd):
 
 def _local_sgd(local_sgd):
     for ranks in WORKER_COUNTS:
-        for steps, every in ((6, 1), (6, 3), (7, 3), (4, 9), (5, 5)):
+        for steps, every, lr in LOCAL:
             case = f"{workers(ranks)}, {steps} steps, averaging every {every}"
+            expect_function(case, local_sgd)
             answers, pulls = _drawn(ranks, 3, 6), np.linspace(0.5, 2, ranks)
 
-            def worker(comm, steps=steps, every=every, answers=answers, pulls=pulls):
+            def worker(comm, steps=steps, every=every, lr=lr, answers=answers, pulls=pulls):
                 def gradient(theta):
                     return pulls[comm.rank] * (theta - answers[comm.rank])
 
-                return local_sgd(comm, np.zeros(3), gradient, 0.1, steps, every)
+                return local_sgd(comm, START.copy(), gradient, lr, steps, every)
 
             run = run_attempt(case, worker, ranks)
             values = _arrays(case, run.values, (3,))
-            wanted, last_round_alone = _local_reference(answers, pulls, steps, every)
+            wanted, last_round_alone = _local_reference(answers, pulls, steps, every, lr)
             for when in _one_step_early(steps, every) if ranks > 1 else ():
-                early = np.allclose(values, _local_end(answers, pulls, steps, when))
+                early = np.allclose(values, _local_end(answers, pulls, steps, when, lr))
                 expect(not early, case, f"the first averaging is due after {every} steps; count from 1")
             if steps % every and ranks > 1:
                 left = np.allclose(values, last_round_alone)
@@ -238,9 +275,9 @@ def _expect_local(case, values, wanted):
     )
 
 
-def _local_reference(answers, pulls, steps, every):
+def _local_reference(answers, pulls, steps, every, lr):
     """(the end, the end if the broken last round is not averaged)"""
-    theta = _local_end(answers, pulls, steps, range(every, steps + 1, every))
+    theta = _local_end(answers, pulls, steps, range(every, steps + 1, every), lr)
     return theta.mean(axis=0), theta
 
 
@@ -250,9 +287,9 @@ def _one_step_early(steps, every):
     return [early, [*early, steps]] if every > 1 else []
 
 
-def _local_end(answers, pulls, steps, when, lr=0.1):
+def _local_end(answers, pulls, steps, when, lr):
     """All ranks' parameters if they are averaged after the steps in `when`, the first step being 1."""
-    theta = np.zeros_like(answers)
+    theta = np.repeat(START[None], len(answers), axis=0)
     for step in range(1, steps + 1):
         theta = theta - lr * pulls[:, None] * (theta - answers)
         if step in when:
@@ -261,6 +298,11 @@ def _local_end(answers, pulls, steps, when, lr=0.1):
 
 
 # --- for all
+
+
+def _worlds():
+    """(ranks, parameters) of each case."""
+    return [*((ranks, size) for ranks in WORKER_COUNTS for size in SIZES), FAR]
 
 
 def _size(count):
