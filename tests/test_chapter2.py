@@ -50,7 +50,7 @@ def by_search(p, target):
     if target * (1 - p) > 1 - 1e-12:
         return None
     n = 1
-    while laws.amdahl_speedup(p, n) < target * (1 - 1e-12):
+    while 1 / (1 - p + p / n) < target * (1 - 1e-12):
         n += 1
     return n
 
@@ -80,15 +80,6 @@ def as_a_float(p, target):
     return value if value is None else np.float64(value)
 
 
-def by_plain_search(p, target):
-    if (1 - p) * target >= 1 - 1e-9:
-        return None
-    n = 1
-    while 1 / (1 - p + p / n) < target - 1e-9:
-        n += 1
-    return n
-
-
 def by_doubling(p, target):
     if (1 - p) * target >= 1 - 1e-12:
         return None
@@ -102,9 +93,7 @@ def by_doubling(p, target):
     return high
 
 
-test_workers_for_accepts = accepts(
-    check_workers_for, by_formula, by_search, as_a_float, by_plain_search, by_doubling
-)
+test_workers_for_accepts = accepts(check_workers_for, by_formula, by_search, as_a_float, by_doubling)
 
 
 def searched_up_to(limit):

@@ -39,9 +39,7 @@ def check_serial_fractions(serial_fractions):
 @exercise("2.3")
 def check_strong_step(strong_step):
     """Exercise 2.3: strong_step(comm, samples, seconds, gradient_sum) → the mean gradient, work shared."""
-    return checked(
-        lambda: _strong_step(strong_step), "1 to 25 workers: shares, seconds, values, bytes"
-    )
+    return checked(lambda: _strong_step(strong_step), "1 to 25 workers: shares, seconds, values, bytes")
 
 
 @exercise("2.4")
