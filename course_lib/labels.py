@@ -350,6 +350,7 @@ LABELS = {
     "compression_wire": "wire, K = {ranks}",
     # chapter 7: top-k with error feedback
     "ch7_topk_passed": "values, residuals and bytes on 1, 2, 3, 4 and 7 workers",
+    "ch7_topk_function": "compressed_mean",
     "ch7_topk_case": "{workers}, gradient of length {size}, k = {k}",
     "ch7_topk_changed": "gradient itself was changed; start with corrected = gradient + residual",
     "ch7_topk_pair": "rank {rank} returned {kind}, not a pair (mean, residual)",
@@ -428,6 +429,7 @@ LABELS = {
     "again.",
     "ch7_bucket_passed": "within 5 % of the best, {seconds}",
     "ch7_bucket_case": "your size",
+    "ch7_bucket_kind": "bucket_bytes must be a finite number above 0; got {kind}",
     "ch7_bucket_of": "buckets of {size}",
     "ch7_bucket_small": "{buckets}: the pass takes {seconds}, {slower} % more than with the best size. Each "
     "bucket pays the ring's latency anew, {latency} in all. Look at what fewer, larger ones would save",

@@ -1,10 +1,12 @@
 """Chapter 7: its pictures' numbers, and what it says of rates, bytes and buckets."""
 
 import io
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from attempts import accepts, rejects, waits_for
 from waiting import limit
 
 from course_lib import Link, launch, laws, simulate
@@ -19,6 +21,7 @@ from course_lib.compression import (
     three_functions,
     top_k,
 )
+from course_lib.exercises.chapter7_buckets import check_bucket_size
 from course_lib.pictures.compression import distances, loss_for_bytes, step_on_links, wire_bytes
 from course_lib.pictures.learning_rates import loss_against_batch, loss_by_epoch
 from course_lib.training import DigitsConfig, digits_worker
@@ -190,6 +193,25 @@ def test_where_the_link_sets_the_pace_a_straggler_hides_behind_the_buckets():
 
     assert seconds(150_000, 0.5) - seconds(150_000, 1) == pytest.approx(0.0015)
     assert seconds(2_400_000, 0.5) - seconds(2_400_000, 1) == pytest.approx(0.024)
+
+
+test_a_bucket_size_that_is_good_passes = accepts(
+    check_bucket_size, 800_000, 1e6, np.float64(960_000), np.int64(700_000), 4.8e6 / 5, Fraction(4_800_000, 6)
+)
+test_no_size_yet_is_no_failure = waits_for(check_bucket_size, stubs=[None, ...])
+test_sizes_of_somebody_in_a_hurry_are_refused = rejects(
+    check_bucket_size,
+    (25 * 2**20, "1 bucket: the pass takes 107 ms"),  # DDP's default
+    (4.8e6, "1 bucket"),
+    (100_000, "48 buckets"),  # each layer by itself
+    (150_000, "24 buckets"),  # the size that is best for the chapter's layers
+    (300_000, "16 buckets"),  # as many buckets as are best there
+    (2_400_000, "2 buckets"),
+    (1, "48 buckets"),
+    (5, "48 buckets"),  # how many, not how large
+    *((value, "above 0; got") for value in (0, -1, True, "1e6", [1e6], float("nan"), float("inf"), 1j)),
+    *((value, "above 0; got") for value in (10**400, int, len)),
+)
 
 
 def test_every_code_is_trained_without_feedback_and_with_it():

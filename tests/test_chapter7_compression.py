@@ -1,7 +1,9 @@
 """Chapter 7's exercise on top-k: its checker accepts what is right, and explains what is wrong."""
 
+import heapq
+
 import numpy as np
-from attempts import accepts, rejects, waits_for
+from attempts import accepts, an_ellipsis, left_empty, rejects, untouched, waits_for
 
 from course_lib.collectives import all_gather
 from course_lib.compression import ErrorFeedback, TopK, top_k
@@ -23,7 +25,8 @@ def attempt(
     def compressed_mean(comm, gradient, residual, k):
         corrected = gradient + weight * residual
         chosen = np.argsort(np.abs(corrected))[-k:] if choose is None else choose(corrected, gradient, k)
-        picked = corrected[chosen] if values is None else gradient[chosen]
+        picked = gradient[chosen] if values == "gradient" else corrected[chosen]
+        picked = values(picked) if callable(values) else picked
         indices = all_gather(comm, chosen.astype(dtypes[0]))
         numbers = all_gather(comm, picked.astype(dtypes[1]))
         mean = np.zeros_like(gradient)
@@ -94,13 +97,45 @@ def to_everyone(comm, gradient, residual, k):
     return [mean / comm.size, corrected]
 
 
+def in_plain_python(comm, gradient, residual, k):
+    """Lists and loops; a heap instead of a sort."""
+    corrected = [float(a) + float(b) for a, b in zip(gradient, residual, strict=True)]
+    chosen = heapq.nlargest(k, range(len(corrected)), key=lambda place: abs(corrected[place]))
+    pairs = np.array([(place, corrected[place]) for place in chosen])
+    mean = [0.0] * len(corrected)
+    for of_rank in all_gather(comm, pairs):
+        for place, value in of_rank:
+            mean[int(place)] += value / comm.size
+    for place in chosen:
+        corrected[place] = 0.0
+    return mean, corrected
+
+
 test_right_ones_pass = accepts(
     check_top_k_feedback,
     *(attempt(), attempt(dtypes=(np.int64, np.float64)), by_library, by_feedback, by_rank_0, to_everyone),
+    attempt(choose=lambda c, g, k: np.argpartition(np.abs(c), -k)[-k:]),
+    in_plain_python,
 )
 
 test_a_stub_is_not_a_failure = waits_for(
-    check_top_k_feedback, stubs=[lambda *_: (None, None), lambda *_: (..., ...)]
+    check_top_k_feedback,
+    stubs=[None, ..., untouched, left_empty, an_ellipsis, lambda *_: (None, None), lambda *_: (..., ...)],
+)
+
+# Right on small arrays of numbers around 1, or on one number of workers.
+test_shortcuts_are_refused = rejects(
+    check_top_k_feedback,
+    (attempt(dtypes=("int8", "float32")), "IndexError|is wrong"),
+    (attempt(dtypes=("int16", "float32")), "IndexError|is wrong"),
+    (attempt(values=lambda picked: np.round(picked, 4)), "to a few digits|is wrong"),
+    (attempt(rest=lambda g, r, sent, mean: np.round(g + r - sent, 4)), "zeros where entries were sent"),
+    (attempt(choose=lambda c, g, k: np.argsort(np.abs(c))[-2:]), "is wrong"),  # always two
+    (attempt(choose=lambda c, g, k: np.flatnonzero(np.abs(c) > 1)), "is wrong|shape|equal"),  # a threshold
+    (attempt(divide=lambda size: 4), "is wrong"),
+    (attempt(out=lambda mean, rest: (mean, 0 * rest)), "all zeros"),
+    (attempt(whose=lambda comm: range(2 if comm.size > 1 else 1)), "is wrong"),
+    *((value, "a function is asked for") for value in (3, "top-k", [])),
 )
 
 

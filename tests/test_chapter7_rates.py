@@ -1,5 +1,9 @@
 """Chapter 7: the checker of the learning rate accepts what trains and says what is wrong with the rest."""
 
+import math
+from fractions import Fraction
+
+import numpy as np
 from attempts import accepts, an_ellipsis, left_empty, rejects, untouched, waits_for
 
 from course_lib.exercises.chapter7_rates import check_scaled_rate
@@ -18,7 +22,34 @@ test_an_untouched_stub_is_not_a_failure = waits_for(
     check_scaled_rate, stubs=[None, ..., untouched, left_empty, an_ellipsis]
 )
 
-test_a_rate_that_trains_passes = accepts(check_scaled_rate, warm(1.6, 3))
+
+def from_the_old_one(epoch):
+    """As Goyal et al. do: from the small batch's rate up to the scaled one."""
+    if epoch < 3:
+        return 0.2 + (1.6 - 0.2) * epoch / 3
+    return 1.6
+
+
+test_a_rate_that_trains_passes = accepts(
+    check_scaled_rate,
+    warm(1.6, 3),
+    from_the_old_one,
+    lambda epoch: np.interp(epoch, [0, 3], [0.01, 1.4]),  # a NumPy number
+    lambda epoch: [0.02 + 1.58 * min(1, step / 72) for step in range(241)][round(24 * epoch)],
+    lambda epoch: 1.5 * (1 - math.exp(-epoch)) if epoch else Fraction(1, 100),
+)
+
+# Each is an answer of somebody in a hurry, and trains; the goal asks for the rule and for the warm-up.
+test_shortcuts_are_refused = rejects(
+    check_scaled_rate,
+    *((constant, "of 10 passes") for constant in (0.2, 0.5, 0.2 * math.sqrt(8), 0.8)),
+    (1.0, "the loss is steepest at the start"),
+    (0.2 / 8, "the old rate makes none of them longer"),
+    (warm(0.2 * math.sqrt(8), 3), "the longest here is 2.83 times"),
+    (warm(0.2, 3), "the old rate makes none of them longer"),
+    (lambda epoch: 1.6 if epoch >= 1 else 0.2, "too steep for it"),  # no line, a step
+    (warm(1.6 * 8, 3), "64 times the small batch's"),  # scaled twice
+)
 
 test_what_is_no_rate_is_told_at_once = rejects(
     check_scaled_rate,

@@ -1,8 +1,11 @@
 """Checkers of chapter 7's exercises."""
 
+from functools import partial
+
 import numpy as np
 
 from course_lib.compression import top_k
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -18,6 +21,12 @@ from course_lib.labels import label
 SIZES = ((6, 2), (6, 1), (5, 5), (100, 3))  # length of the gradient, k; the first one with these:
 GRADIENT = np.array([1, -6, 2, 5, -1, 0.5], np.float32)  # so chosen that no two slips look the same
 RESIDUAL = np.array([4, 3, -7.5, 1, 0.25, -3], np.float32)
+FAR = (
+    2,
+    40_000,
+    3,
+)  # workers, length, k: places beyond 16 bits, and all numbers below TINY, the sent ones last
+TINY = 1e-4
 MOST_ENTRY_BYTES = 16  # int64 and float64; 8 are enough
 
 
@@ -32,12 +41,13 @@ def check_top_k_feedback(compressed_mean):
 
 
 def _top_k_feedback(compressed_mean):
-    for ranks in WORKER_COUNTS:
-        for size, k in SIZES:
-            case = label("ch7_topk_case", workers=workers(ranks), size=size, k=k)
-            gradients, residuals = _inputs(ranks, size)
-            _expect_step(case, compressed_mean, gradients, residuals, k)
-            _expect_step(case, compressed_mean, gradients, 0 * residuals, k)
+    expect_function(label("ch7_topk_function"), compressed_mean)
+    cases = [(ranks, size, k) for ranks in WORKER_COUNTS for size, k in SIZES]
+    for ranks, size, k in (*cases, FAR):
+        case = label("ch7_topk_case", workers=workers(ranks), size=size, k=k)
+        gradients, residuals = _inputs(ranks, size)
+        _expect_step(case, compressed_mean, gradients, residuals, k)
+        _expect_step(case, compressed_mean, gradients, 0 * residuals, k)
 
 
 def _inputs(ranks, size):
@@ -45,22 +55,27 @@ def _inputs(ranks, size):
     if size == len(GRADIENT):
         rows = [np.roll([GRADIENT, RESIDUAL], rank, axis=1) * (1 + rank / 8) for rank in range(ranks)]
         return np.stack(rows, axis=1).astype(np.float32)
-    return np.random.default_rng([ranks, size]).normal(size=(2, ranks, size)).astype(np.float32)
+    drawn = np.random.default_rng([ranks, size]).normal(size=(2, ranks, size))
+    if size == FAR[1]:
+        drawn *= TINY / 10
+        drawn[:, :, -5:] += TINY
+    return drawn.astype(np.float32)
 
 
 def _expect_step(case, compressed_mean, gradients, residuals, k):
     means, rests = _attempt(case, compressed_mean, gradients, residuals, k)
     corrected = gradients + residuals
     sent = np.array([top_k(row, k) for row in corrected])
+    same = partial(_same, scale=np.abs(corrected).max())
     for rank, mean in enumerate(means):
-        if not _same(mean, sent.mean(0)):
-            why = _wrong_mean(mean, gradients, residuals, sent, k, rank)
+        if not same(mean, sent.mean(0)):
+            why = _wrong_mean(mean, gradients, residuals, sent, k, rank, same)
             expect(False, case, label("ch7_topk_mean", rank=rank, why=why))
-    same = all(np.array_equal(mean, means[0]) for mean in means)
-    expect(same, case, label("ch7_topk_bits"))
+    equal = all(np.array_equal(mean, means[0]) for mean in means)
+    expect(equal, case, label("ch7_topk_bits"))
     for rank, rest in enumerate(rests):
-        if not _same(rest, corrected[rank] - sent[rank]):
-            why = _wrong_rest(rest, gradients[rank], corrected[rank], sent[rank], sent.mean(0))
+        if not same(rest, corrected[rank] - sent[rank]):
+            why = _wrong_rest(rest, gradients[rank], corrected[rank], sent[rank], sent.mean(0), same)
             expect(False, case, label("ch7_topk_residual", rank=rank, why=why))
 
 
@@ -111,7 +126,7 @@ def _expect_bytes(case, run, k):
     expect(nbytes <= most, case, label("ch7_topk_bytes", nbytes=nbytes, k=k, least=least))
 
 
-def _wrong_mean(mean, gradients, residuals, sent, k, rank):
+def _wrong_mean(mean, gradients, residuals, sent, k, rank, same):
     """Why this is not the mean of what should have been sent: the first slip that explains it."""
     corrected, ranks = gradients + residuals, len(sent)
 
@@ -138,13 +153,13 @@ def _wrong_mean(mean, gradients, residuals, sent, k, rank):
         "own_share": sent[rank] / ranks,
         "others": (sent.sum(0) - sent[rank]) / ranks,
     }
-    if np.allclose(mean, sent.mean(0), rtol=1e-2, atol=1e-2):
+    if same(mean, sent.mean(0), rtol=1e-2, atol=1e-2):
         return label("ch7_topk_rounded")
-    name = next((name for name, slip in slips.items() if _same(mean, slip)), "mean_unknown")
+    name = next((name for name, slip in slips.items() if same(mean, slip)), "mean_unknown")
     return label(f"ch7_topk_{name}", k=k)
 
 
-def _wrong_rest(rest, gradient, corrected, sent, mean):
+def _wrong_rest(rest, gradient, corrected, sent, mean, same):
     """Why this is not what was left out."""
     slips = {
         "forgotten": 0 * rest,
@@ -156,7 +171,7 @@ def _wrong_rest(rest, gradient, corrected, sent, mean):
         "old": corrected - gradient,
         "added_twice": 2 * corrected - gradient - sent,
     }
-    name = next((name for name, slip in slips.items() if _same(rest, slip)), "rest_unknown")
+    name = next((name for name, slip in slips.items() if same(rest, slip)), "rest_unknown")
     return label(f"ch7_topk_{name}")
 
 
@@ -166,5 +181,5 @@ def _kept(row, indices):
     return dense
 
 
-def _same(got, wanted):
-    return np.allclose(got, wanted, rtol=1e-4, atol=1e-5)
+def _same(got, wanted, scale, rtol=1e-4, atol=1e-5):
+    return np.allclose(got, wanted, rtol=rtol, atol=atol * scale)
