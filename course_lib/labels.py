@@ -408,6 +408,7 @@ LABELS = {
     "overlap_collective": "bucket in flight",
     "overlap_ready": "bucket ready",
     "overlap_title": "{share:.0%} of communication is hidden ({world}, {buckets})",
+    "overlap_title_real": "{share:.0%} of communication runs beside computing ({world}, {buckets})",
     "overlap_alt": "Timeline of a backward pass, {world}: for each rank a lane of computing, then waiting, "
     "and one with a bar for each bucket while its all-reduce is in flight, {buckets}. {share:.0%} of that "
     "time lies beside computing. {listed}.",
@@ -416,20 +417,24 @@ LABELS = {
     "overlap_step_axis": "time ({unit})",
     "overlap_share": "share hidden",
     "overlap_share_axis": "hidden (%)",
+    "overlap_share_real": "share beside computing",
+    "overlap_share_axis_real": "beside computing (%)",
     "overlap_size_axis": "bucket size, and how many buckets that makes",
     "overlap_mb_axis": "bucket_cap_mb, and how many buckets that makes",
     "overlap_tick": "{size}\n{buckets}",
     "overlap_sizes_title": "Fastest: {buckets} of {size}",
-    "overlap_measured_title": "Hidden: {most.hidden:.0%} with {many}, {fewest.hidden:.0%} with {few}",
+    "overlap_measured_title": "Beside computing: {most.hidden:.0%} with {many}, {fewest.hidden:.0%} "
+    "with {few}",
     "overlap_sizes_row": "{size}, {buckets}: {seconds:.3g} {unit}, {hidden:.0%} hidden",
+    "overlap_sizes_row_real": "{size}, {buckets}: {seconds:.3g} {unit}, {hidden:.0%} beside computing",
     "overlap_sizes_alt": "Two charts against the bucket size, logarithmic: above, the time; below, the share "
-    "of communication that is hidden. {listed}.",
+    "of communication that runs beside computing. {listed}.",
     # chapter 7: find the bucket size
     "ch7_bucket_not_attempted": "Not attempted yet: give bucket_bytes a number above, then run both cells "
     "again.",
     "ch7_bucket_passed": "within 5 % of the best, {seconds}",
     "ch7_bucket_case": "your size",
-    "ch7_bucket_kind": "bucket_bytes must be a finite number above 0; got {kind}",
+    "ch7_bucket_kind": "bucket_bytes must be a finite number above 0; got a type",
     "ch7_bucket_of": "buckets of {size}",
     "ch7_bucket_small": "{buckets}: the pass takes {seconds}, {slower} % more than with the best size. Each "
     "bucket pays the ring's latency anew, {latency} in all. Look at what fewer, larger ones would save",

@@ -79,6 +79,20 @@ def _begun(buckets, starts):
 
 
 @dataclass(frozen=True)
+class Overlap:
+    """Seconds: a backward pass without communication, its all-reduces with nothing beside them, and both."""
+
+    computing: float
+    reducing: float
+    together: float
+
+    @property
+    def saved(self):
+        """Seconds less than one after the other; what each slows the other down by is paid already."""
+        return self.computing + self.reducing - self.together
+
+
+@dataclass(frozen=True)
 class SweepRow:
     """What one bucket size did: the number of buckets, the seconds of a step, the share hidden."""
 

@@ -6,10 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from course_lib import RankError, launch
-from course_lib.training import digits_worker
+from course_lib import launch
+from course_lib.training import digits_worker, train_each
 from course_lib.training.experiments import SGD
-from course_lib.training.noise_scale import LocalGradients, NoiseScale, noise_scale, noise_scales
+from course_lib.training.noise_scale import (
+    LocalGradients,
+    NoiseScale,
+    exact_noise_scale,
+    noise_scale,
+    noise_scales,
+)
 
 
 def drawn(batch, workers, repeats, p=40, sigma=3.0, seed=0):
@@ -65,23 +71,30 @@ def test_a_bad_look_is_refused_before_the_run(batch, repeats):
         LocalGradients(batch, repeats)
 
 
-def test_on_digits_it_grows_as_the_loss_falls():
-    watch = LocalGradients(batch=16, repeats=48)
-    config = replace(SGD, epochs=6, batch=16)
+@pytest.fixture(scope="module")
+def looks():
+    """(what two ranks' gradients say, what each sample's own say), before two passes and after each."""
+    config, watch = replace(SGD, epochs=2, batch=16), LocalGradients(batch=64, repeats=192)
     results = launch(digits_worker(config, watch=watch), 2, threads=1).values
+    (exact,) = train_each([digits_worker(replace(config, batch=32), watch=exact_noise_scale)])
+    return results, exact.watched
+
+
+def test_on_digits_it_grows_as_the_loss_falls(looks):
+    scales = [look.samples for look in looks[1]]
+    assert 5 < scales[0] < 60 and all(2 * scales[0] < later for later in scales[1:])
+
+
+def test_the_estimate_finds_what_all_samples_say(looks):
+    results, exact = looks
     gradients = [result.watched for result in results]
-    assert gradients[0][0].shape == (48, 64 * 32 + 32 + 32 * 32 + 32 + 32 * 10 + 10)
+    assert gradients[0][0].shape == (192, 64 * 32 + 32 + 32 * 32 + 32 + 32 * 10 + 10)
     assert not np.allclose(gradients[0][0], gradients[1][0])  # each rank's are its own
-    scales = noise_scales(results, batch=16)
-    assert len(scales) == 7
-    assert 5 < scales[0].samples < 60
-    assert 1 / np.mean([1 / each.samples for each in scales[3:]]) > 2 * scales[0].samples
-    # The mean over both ranks and all repeats is the gradient of all 1,536 samples.
-    whole = np.mean([each[0] for each in gradients], axis=(0, 1))
-    assert whole @ whole == pytest.approx(scales[0].squared_norm + scales[0].variance / 1536, rel=0.3)
+    for found, true in zip(noise_scales(results, batch=64), exact, strict=True):
+        assert found.squared_norm == pytest.approx(true.squared_norm, rel=0.2)
+        assert found.variance == pytest.approx(true.variance, rel=0.2)
 
 
-def test_more_samples_than_there_are():
-    worker = digits_worker(replace(SGD, steps=1), watch=LocalGradients(batch=64, repeats=13))
-    with pytest.raises(RankError, match="need 1,664 samples, but there are 1,536"):
-        launch(worker, 2)
+def test_before_the_first_step_the_exact_one_is_that_of_all_samples(looks):
+    whole = np.mean([result.watched[0] for result in looks[0]], axis=(0, 1))
+    assert whole @ whole == pytest.approx(looks[1][0].squared_norm, rel=0.1)

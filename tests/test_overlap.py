@@ -21,9 +21,9 @@ from course_lib.exercises.chapter7_buckets import (
     RANKS,
     check_bucket_size,
 )
-from course_lib.overlap import Backward, Bucket, SweepRow, share_hidden
+from course_lib.overlap import Backward, Bucket, Overlap, SweepRow, share_hidden
 from course_lib.pictures.overlap import backward_timeline, bucket_sizes
-from course_lib.training.overlap import backward_of_events, bucket_sweep, traced_backward
+from course_lib.training.overlap import backward_of_events, bucket_sweep, timed_overlap, traced_backward
 
 SLOW = Link(1e-3, 1e6)
 LAYERS = 24
@@ -213,6 +213,18 @@ def test_sizes_side_by_side_and_one_bucket_hides_nothing():
     assert all(row.seconds > 0 for row in rows) and run.output == ["", ""]
 
 
+def test_a_pass_in_parts_and_whole():
+    run = launch(timed_overlap(width=96, layers=4, batch=16, bucket_mb=0.1, rounds=2), 2, timeout=limit(450))
+    first, second = run.values
+    assert first == second and min(first.computing, first.reducing, first.together) > 0
+    assert run.output == ["", ""]
+
+
+def test_what_overlap_saves_is_the_serial_sum_less_the_measured_time():
+    assert Overlap(computing=60.0, reducing=40.0, together=75.0).saved == 25
+    assert Overlap(computing=60.0, reducing=40.0, together=110.0).saved == -10
+
+
 def event(name, start, stop, elements=None):
     shapes = [] if elements is None else [[elements]]
     return SimpleNamespace(name=name, time_range=SimpleNamespace(start=start, end=stop), input_shapes=shapes)
@@ -262,6 +274,7 @@ def test_the_timeline_shows_what_is_hidden():
 def test_all_reduces_at_the_same_time_share_a_lane():
     buckets = (Bucket(1, 0.0, 1.0, 4.0), Bucket(1, 1.0, 2.0, 3.0), Bucket(1, 3.0, 3.0, 5.0))
     picture = backward_timeline([Backward("real", 0, 0.0, 3.5, 5.0, buckets)])
+    assert "of communication runs beside computing" in picture.numbers[0]
     bars = next(line for line in picture.numbers if line.startswith("  bucket in flight"))
     assert bars == "  bucket in flight: areas 1.08 0.36 0.72"  # half as high as a lane
     assert is_whole(picture)
@@ -272,7 +285,7 @@ def test_the_sweep_shows_theory_or_measurement():
     simulated, measured = bucket_sizes(rows, [0.2, 0.4]), bucket_sizes(rows)
     assert is_whole(simulated) and is_whole(measured)
     assert simulated.numbers[0].startswith("Fastest: 8 buckets of 1.05 MB")
-    assert measured.numbers[0].startswith("Hidden: 70% with 8 buckets, 0% with 1 bucket")
+    assert measured.numbers[0].startswith("Beside computing: 70% with 8 buckets, 0% with 1 bucket")
     assert "closed form" in "\n".join(simulated.numbers) and "25, 1 bucket: 400 ms" in measured.alt
 
 

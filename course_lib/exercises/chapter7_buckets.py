@@ -42,10 +42,9 @@ def _best():
 def _size(bucket_bytes):
     try:
         size = real_number("bucket_bytes", bucket_bytes, inclusive=False)
-    except (TypeError, ValueError, OverflowError):
-        return expect(
-            False, label("ch7_bucket_case"), label("ch7_bucket_kind", kind=type(bucket_bytes).__name__)
-        )
+    except (TypeError, ValueError) as error:
+        about = label("ch7_bucket_kind") if isinstance(bucket_bytes, type) else str(error)
+        return expect(False, label("ch7_bucket_case"), about)
     run = simulate(backward_with_buckets(LAYER_BYTES, LAYER_SECONDS, size), RANKS, link=LINK)
     mine, best = backwards(run)[0], _best()
     words = {

@@ -37,7 +37,7 @@ def backward_timeline(backwards):
             xlabel=label("seconds", unit=unit), xlim=(0, 1.01 * end / factor), ylim=(len(names) - 0.4, -0.6)
         )
         axes.grid(visible=False, axis="y")
-        axes.set_title(label("overlap_title", **words))
+        axes.set_title(label("overlap_title" + _real(backwards[0].world == "real"), **words))
         figure.legend(loc="outside lower center", ncols=5, columnspacing=1.2, handlelength=1.6)
         listed = "; ".join(_in_words(each, factor, unit) for each in backwards)
         return Picture(figure, label("overlap_alt", **words, listed=listed))
@@ -115,8 +115,8 @@ def bucket_sizes(rows, theory=None):
         top.set(xscale="log", ylabel=label("overlap_step_axis", unit=unit), ylim=(0, 1.1 * highest))
         top.legend()
         percent, colour = [100 * row.hidden for row in rows], PHASE_COLOURS["collective"]
-        bottom.plot(sizes, percent, "o-", color=colour, label=label("overlap_share"))
-        bottom.set(ylabel=label("overlap_share_axis"), ylim=(-5, 105))
+        bottom.plot(sizes, percent, "o-", color=colour, label=label("overlap_share" + _real(measured)))
+        bottom.set(ylabel=label("overlap_share_axis" + _real(measured)), ylim=(-5, 105))
         bottom.set_xlabel(label("overlap_mb_axis" if measured else "overlap_size_axis"))
         shown = _apart(rows)
         ticks = [label("overlap_tick", size=_size(row, measured), buckets=row.buckets) for row in shown]
@@ -125,7 +125,7 @@ def bucket_sizes(rows, theory=None):
         top.set_title(_finding(rows, measured))
         listed = "; ".join(
             label(
-                "overlap_sizes_row",
+                "overlap_sizes_row" + _real(measured),
                 size=_size(row, measured),
                 buckets=count_text(row.buckets),
                 seconds=row.seconds / factor,
@@ -135,6 +135,11 @@ def bucket_sizes(rows, theory=None):
             for row in rows
         )
         return Picture(figure, label("overlap_sizes_alt", listed=listed))
+
+
+def _real(measured):
+    """Of labels: on a real machine what runs beside computing may slow it down, and is not hidden."""
+    return "_real" if measured else ""
 
 
 def _finding(rows, measured):

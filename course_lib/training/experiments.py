@@ -20,13 +20,14 @@ SGD = DigitsConfig(batch=8, lr=0.2, decay_epochs=3)
 WARMED_UP = replace(SGD, warmup_epochs=3)
 ADAM = DigitsConfig(batch=8, lr=0.008, optimizer="adam", decay_epochs=3)
 GUESSING = math.log(CLASSES)  # loss of a network that gives every class the same chance
+LEARNED = 1.0  # a run that ends below has learned something, in nats
 
 _trained = {}  # worker -> its result
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
-    """Runs over batches and seeds, at equal epochs.
+    """Runs over batches and seeds, at equal epochs; shows as a table.
 
     batches, rates: (B,). losses, in the end on all training data, and accuracies, held out: (B, seeds).
     """
@@ -40,6 +41,21 @@ class Sweep:
     def failed(self):
         """(B, seeds): True where a run ends no better than one that guesses, or at NaN."""
         return ~(self.losses < GUESSING)
+
+    @property
+    def learned(self):
+        """(B, seeds): True where a run ends well below the loss of guessing."""
+        return self.losses < LEARNED
+
+    def __repr__(self):
+        rows = zip(self.batches, self.rates, self.losses, self.learned, strict=True)
+        head = f"{'batch':>5} {'η':>7}   median loss (range)     learned"
+        return "\n".join([head, *(_row(*row) for row in rows)])
+
+
+def _row(batch, rate, losses, learned):
+    spread = f"{np.median(losses):.3f} ({losses.min():.3f} … {losses.max():.3f})"
+    return f"{batch:5} {rate:7.3g}   {spread:22}  {learned.sum()} of {learned.size}"
 
 
 def scaled(config, batch, rule="linear"):

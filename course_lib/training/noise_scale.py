@@ -50,7 +50,8 @@ def noise_scale(gradients, batch):
 class LocalGradients:
     """`watch` for a training worker: `repeats` gradients of this rank, of `batch` samples each: (repeats, p).
 
-    No two batches share a sample, neither here nor on another rank. Nothing is updated.
+    Samples are drawn anew for each gradient, with replacement, so that there can be as many gradients as it
+    takes. Nothing is updated.
     """
 
     batch: int
@@ -64,18 +65,31 @@ class LocalGradients:
         import torch
 
         data, parameters = progress.task.training, list(progress.model.parameters())
-        order = torch.randperm(len(data[0]), generator=torch.Generator().manual_seed(progress.epoch))
-        mine = order[progress.rank :: progress.size].split(self.batch)[: self.repeats]
-        if len(mine) < self.repeats or len(mine[-1]) < self.batch:
-            raise ValueError(
-                f"{self.repeats} repeats on {progress.size} ranks with batch={self.batch} need "
-                f"{self.repeats * progress.size * self.batch:,} samples, but there are {len(order):,}"
-            )
+        generator = torch.Generator().manual_seed(progress.epoch * progress.size + progress.rank)
+        drawn = torch.randint(len(data[0]), (self.repeats, self.batch), generator=generator)
         gradients = []
-        for rows in mine:
+        for rows in drawn:
             loss = progress.task.loss(progress.model, *(tensor[rows] for tensor in data))
             gradients.append(torch.cat([each.flatten() for each in torch.autograd.grad(loss, parameters)]))
         return torch.stack(gradients).double().cpu().numpy()
+
+
+def exact_noise_scale(progress):
+    """`watch` for a training worker: the NoiseScale of all training data, from each sample's own gradient."""
+    import torch
+    from torch.func import functional_call, grad, vmap
+
+    parameters = {name: each.detach() for name, each in progress.model.named_parameters()}
+
+    def loss(parameters, *sample):
+        rows = (tensor.unsqueeze(0) for tensor in sample)
+        return progress.task.loss(lambda images: functional_call(progress.model, parameters, images), *rows)
+
+    samples = progress.task.training
+    each = vmap(grad(loss), (None, *(0 for _ in samples)))(parameters, *samples)
+    gradients = torch.cat([part.flatten(1) for part in each.values()], dim=1).double()
+    true = gradients.mean(dim=0)
+    return NoiseScale(float(true @ true), float(((gradients - true) ** 2).sum(dim=1).mean()))
 
 
 def noise_scales(results, batch):

@@ -8,7 +8,7 @@ import statistics
 import time
 
 from course_lib.arguments import real_number, whole_number
-from course_lib.overlap import Backward, Bucket, SweepRow, same_start, share_hidden
+from course_lib.overlap import Backward, Bucket, Overlap, SweepRow, same_start, share_hidden
 
 WARM_UP = 3  # steps; DDP makes its final buckets after the first, until then all gradients are in one
 TRACED = 2  # rounds; reading a trace takes longer than the step
@@ -59,6 +59,46 @@ def bucket_sweep(bucket_mbs=(0.5, 1, 5, 25, 100), width=384, layers=64, batch=32
     return worker
 
 
+def timed_overlap(width=512, layers=12, batch=256, bucket_mb=1.0, rounds=7):
+    """A worker that times the backward pass of `traced_backward` in parts, and whole; returns an Overlap.
+
+    Each round takes the pass under no_sync, which communicates nothing, the all-reduces of its buckets with
+    nothing beside them, and the pass with both. Of each the quickest round counts, on its slowest rank.
+    """
+    shape, bucket_mb = _checked(width, layers, batch), _bucket_mb(bucket_mb)
+    rounds = whole_number("rounds", rounds, 1)
+
+    def worker(comm):
+        alone, whole = (_Step(*shape, bucket_mb) for _ in range(2))
+        ways = [lambda: alone.run(alone.unsynchronised), whole.run]
+        for way in ways * WARM_UP:
+            way()
+        sizes = [bucket.nbytes for bucket in whole.traced(comm.rank)[0].buckets]
+        times = [
+            [alone.backward(alone.unsynchronised), _reduced(sizes), whole.backward()] for _ in range(rounds)
+        ]
+        slowest = [
+            max(column)
+            for column in zip(*_of_all([min(each) for each in zip(*times, strict=True)]), strict=True)
+        ]
+        return Overlap(*slowest)
+
+    return worker
+
+
+def _reduced(sizes):
+    """Seconds of the all-reduces of these buckets, one after another."""
+    import torch
+    import torch.distributed as dist
+
+    buckets = [torch.zeros(nbytes // FLOAT) for nbytes in sizes]
+    _barrier()
+    begin = time.perf_counter()
+    for bucket in buckets:
+        dist.all_reduce(bucket)
+    return time.perf_counter() - begin
+
+
 def _checked(width, layers, batch) -> tuple[int, int, int]:
     return whole_number("width", width, 1), whole_number("layers", layers, 1), whole_number("batch", batch, 1)
 
@@ -95,6 +135,23 @@ class _Step:
         self._optimizer.zero_grad()
         backward(self._model(self._images).square().mean())
         self._optimizer.step()
+
+    def unsynchronised(self, loss):
+        with self._model.no_sync():
+            loss.backward()
+
+    def backward(self, way=lambda loss: loss.backward()):
+        """Seconds of a step's backward pass, which all ranks begin together."""
+        seconds = []
+
+        def timed(loss):
+            _barrier()
+            begin = time.perf_counter()
+            way(loss)
+            seconds.append(time.perf_counter() - begin)
+
+        self.run(timed)
+        return seconds[0]
 
     def timed(self):
         """Seconds of a step which all ranks begin together."""
