@@ -11,9 +11,11 @@ def scaled_learning_rate(base_lr: Numbers, base_batch: Numbers, batch: Numbers) 
 
 
 def square_root_learning_rate(base_lr: Numbers, base_batch: Numbers, batch: Numbers) -> Result:
-    """Square-root scaling, for Adam and its kin: base_lr * sqrt(batch / base_batch) (Malladi et al. 2022).
+    """Square-root scaling: base_lr * sqrt(batch / base_batch).
 
-    Their rule also moves Adam's betas: 1 - beta grows as the batch does, epsilon falls as its square root.
+    With SGD it keeps the noise of one step, with Adam and its kin all that a pass does, as long as noise
+    dominates (Malladi et al. 2022). Their rule also moves Adam's betas: 1 - beta grows as the batch does,
+    epsilon falls as its square root.
     """
     growth = count("batch", batch) / count("base_batch", base_batch)
     return plain(positive("base_lr", base_lr) * np.sqrt(growth))

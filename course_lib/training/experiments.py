@@ -47,6 +47,10 @@ class Sweep:
         """(B, seeds): True where a run ends well below the loss of guessing."""
         return self.losses < LEARNED
 
+    def below(self, other):
+        """(B,): how many seeds end lower than in `other`, a Sweep over the same batches."""
+        return np.sum(self.losses < other.losses, axis=1)
+
     def __repr__(self):
         rows = zip(self.batches, self.rates, self.losses, self.learned, strict=True)
         head = f"{'batch':>5} {'η':>7}   median loss (range)     learned"

@@ -81,6 +81,10 @@ class Trained:
         """The median."""
         return float(np.median(self.losses))
 
+    def below(self, other):
+        """In how many seeds this ends lower than `other`."""
+        return int(np.sum(np.less(self.losses, other.losses)))
+
 
 @dataclass(frozen=True, repr=False)
 class AtBest:
