@@ -18,8 +18,8 @@ from course_lib.training.seeds import recorded_sweep
 GROWTH = 8
 LARGE = scaled(SGD, GROWTH * SGD.batch)
 SEEDS, BASE_SEEDS = range(15), range(2)
-# Times the small batch's loss. The old one ends at 10 times, the square root at 4.1, a constant at 3.3 or more,
-# linear scaling with a warm-up at 2.3 to 3.0: medians of 15 seeds.
+# Times the small batch's loss, medians of 15 seeds: the old rate ends at 10 times, the square root at 4.1,
+# constants at 3.3 or more, linear scaling with a warm-up at 2.3 to 3.0.
 TOLERANCE = 3.1
 RISES = 1.05  # by this factor a rate rises that has a warm-up
 HIGHEST = 1.4  # times what linear scaling gives; beyond, no warm-up helps
