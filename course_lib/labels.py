@@ -597,7 +597,8 @@ LABELS = {
     "planner_gpu": "GPU",
     "planner_precision": "Precision",
     "planner_precision_fp32": "float32",
-    "planner_precision_mixed": "mixed",
+    "planner_precision_autocast": "mixed: autocast",
+    "planner_precision_mixed": "mixed: 16-bit weights",
     "planner_precision_bf16": "pure bf16",
     "planner_optimiser": "Optimiser",
     "planner_sgd": "SGD",
@@ -1117,7 +1118,7 @@ LABELS = {
     "the ranks. Is the list of handles emptied? Was anything divided before the sum was there?",
     "ch8_ddp_gap": "rank {rank}: the first steps are right, but after {steps} a parameter is {gap:.2g} "
     "away from that under DistributedDataParallel. Does something stay from one step to the next?",
-    "ch8_accumulate_passed": "1, 2 and 3 workers with 1, 3 and 4 micro-batches: the mean gradient, and "
+    "ch8_accumulate_passed": "1, 2 and 3 workers with 1, 3, 4 and 23 micro-batches: the mean gradient, and "
     "one all-reduce",
     "ch8_accumulate_case": "{workers}, micro-batches: {batches}",
     "ch8_accumulate_passes": "rank {rank} made {passes} forward passes for {batches} micro-batches: one "
@@ -1150,6 +1151,9 @@ LABELS = {
     "begins with {start!r}",
     "ch8_torchrun_value": "--{option} has no value",
     "ch8_torchrun_script": "after the options there must be the script, {script}",
+    "ch8_torchrun_other_script": "after the options stands {found}; the script is {script}",
+    "ch8_torchrun_variable": "--{option} {value} is filled in by each machine's own shell, differently on "
+    "each: write one value for all",
     "ch8_torchrun_standalone": "--standalone is for one machine: no other can join",
     "ch8_torchrun_nodes": "--nnodes must be the number of machines, {machines}; got {value}",
     "ch8_torchrun_all": "--nproc-per-node {ranks} would start all ranks on this machine; it has {gpus} GPUs",

@@ -15,7 +15,6 @@ from course_lib.training import pitfalls
 WORKERS = {
     "accumulation": pitfalls.accumulation,
     "inner_module": pitfalls.inner_module,
-    "token_losses": pitfalls.token_losses,
     "unused_layer": pitfalls.unused_layer(find=True),
     "join": pitfalls.unequal_batches(join=True),
     "join_by_those_left": pitfalls.unequal_batches(join=True, divide_by_all=False),
@@ -50,10 +49,6 @@ def test_accumulation_waits_for_the_last_pass(shown):
 
 def test_past_ddps_forward_nothing_is_averaged(shown):
     assert shown["inner_module"] == [{"net.module": 1.0, "net": 1.5}, {"net.module": 2.0, "net": 1.5}]
-
-
-def test_c11_token_losses(shown):
-    assert shown["token_losses"] == [{"ranks": 1.5, "tokens": 1.75}] * 2
 
 
 def test_c15_a_layer_without_gradient(shown):
@@ -130,9 +125,8 @@ def test_evaluating_the_inner_module_waits_for_nobody(inner):
 
 
 def test_more_ranks_than_samples_are_refused():
-    for worker in (pitfalls.token_losses, pitfalls.batch_norm_means):
-        with pytest.raises(ValueError, match="the number of ranks must be a whole number from 1 to 2; got 3"):
-            worker(SimpleNamespace(rank=2, size=3))
+    with pytest.raises(ValueError, match="the number of ranks must be a whole number from 1 to 2; got 3"):
+        pitfalls.batch_norm_means(SimpleNamespace(rank=2, size=3))
     with pytest.raises(ValueError, match="items must be a whole number of at least 2; got 0"):
         pitfalls.padding(SimpleNamespace(rank=0, size=1), 0)
 

@@ -48,12 +48,22 @@ def test_7b_does_not_fit_under_ddp_whatever_k(ranks):
 
 
 @pytest.mark.parametrize(
-    ("model", "ranks", "states"),
-    [("7B", 8, (112, 38.5, 26.25, 14.0)), ("7.5B", 64, (120, 31.4, 16.6, 1.9))],
+    ("model", "ranks", "precision", "states"),
+    [
+        ("7B", 8, "mixed", (112, 38.5, 26.25, 14.0)),
+        ("7B", 8, "autocast", (112, 63, 38.5, 14.0)),
+        ("7.5B", 64, "mixed", (120, 31.4, 16.6, 1.9)),
+    ],
 )
-def test_zero_cuts_the_states(model, ranks, states):
-    got = [gigabytes(model, ranks=ranks, strategy=strategy) for strategy in STRATEGIES]
+def test_zero_cuts_the_states(model, ranks, precision, states):
+    got = [gigabytes(model, ranks=ranks, precision=precision, strategy=each) for each in STRATEGIES]
     assert got == pytest.approx(states, abs=0.05)
+
+
+def test_autocast_computes_in_16_bits_and_sends_32():
+    narrow, wide = (plan("7B", precision=each) for each in ("mixed", "autocast"))
+    assert wide.step.compute == narrow.step.compute and wide.memory.activations == narrow.memory.activations
+    assert sent_bytes(wide.job) == 2 * sent_bytes(narrow.job) == 2 * 7 / 8 * 28e9
 
 
 @pytest.mark.parametrize(
@@ -63,6 +73,8 @@ def test_zero_cuts_the_states(model, ranks, states):
         ("bf16", "sgd", 28),
         ("mixed", "adam", 112),
         ("fp32", "adam", 112),
+        ("autocast", "adam", 112),
+        ("autocast", "sgd", 56),
         ("bf16", "adam", 56),
         ("mixed", "sgd", 56),
         ("fp32", "momentum", 84),
@@ -272,7 +284,7 @@ def test_a_free_link_leaves_the_compute():
         ({"batch": 0}, "batch must be a whole number of at least 1"),
         ({"sequence": -1}, "sequence must be a whole number of at least 1"),
         ({"strategy": "zero4"}, "strategy must be one of 'ddp', 'zero1', 'zero2', 'zero3'; got 'zero4'"),
-        ({"precision": "fp8"}, "precision must be one of 'fp32', 'mixed', 'bf16'"),
+        ({"precision": "fp8"}, "precision must be one of 'fp32', 'autocast', 'mixed', 'bf16'"),
         ({"optimiser": "adamw"}, "optimiser must be one of 'sgd', 'momentum', 'adam'"),
         ({"recompute": True}, "recompute must be one of"),
         ({"overlap": 1.1}, "overlap must be at most 1; got 1.1"),

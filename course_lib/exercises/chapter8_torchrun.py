@@ -42,6 +42,8 @@ def _commands(command):
     expect(len({*backends}) == 1, TOGETHER, label("ch8_torchrun_backends", backends=_listed(backends)))
     ids = {options.get("rdzv-id", "none") for options in parsed}  # torchrun's default
     expect(len(ids) == 1, TOGETHER, label("ch8_torchrun_ids", ids=_listed(sorted(ids))))
+    for name, options in zip(MACHINES, parsed, strict=True):
+        _expect_fixed(name, options)
     if backends[0] == "c10d":
         _expect_one_end(parsed)
     else:
@@ -66,17 +68,29 @@ def _parse(name, text):
             expect(rest, name, label("ch8_torchrun_value", option=key))
             value = rest.pop(0)
         options[key] = value
-    expect(rest and rest[0].endswith(SCRIPT), name, label("ch8_torchrun_script", script=SCRIPT))
+    found = rest[0] if rest else ""
+    expect(found, name, label("ch8_torchrun_script", script=SCRIPT))
+    module = options.keys() & {"m", "module"}
+    right = found == SCRIPT.removesuffix(".py") if module else found.rpartition("/")[2] == SCRIPT
+    expect(right, name, label("ch8_torchrun_other_script", script=SCRIPT, found=found))
     return options
+
+
+def _expect_fixed(name, options):
+    """No value that each machine's shell would fill in by itself, and so differently."""
+    for option, value in options.items():
+        different = re.search(r"\$\{?(RANDOM|SECONDS|PPID|BASHPID|\$|SRANDOM|EPOCH\w*)|\$\(|`", value)
+        expect(not different, name, label("ch8_torchrun_variable", option=option, value=value))
 
 
 def _expect_counts(name, options):
     machines, ranks = len(MACHINES), len(MACHINES) * GPUS
     expect("standalone" not in options, name, label("ch8_torchrun_standalone"))
     nodes, each = options.get("nnodes"), options.get("nproc-per-node")
-    expect(nodes == str(machines), name, label("ch8_torchrun_nodes", value=nodes, machines=machines))
+    right = nodes in (str(machines), f"{machines}:{machines}")
+    expect(right, name, label("ch8_torchrun_nodes", value=nodes, machines=machines))
     expect(each != str(ranks), name, label("ch8_torchrun_all", ranks=ranks, gpus=GPUS))
-    expect(each in (str(GPUS), "gpu"), name, label("ch8_torchrun_each", value=each, gpus=GPUS))
+    expect(each in (str(GPUS), "gpu", "auto"), name, label("ch8_torchrun_each", value=each, gpus=GPUS))
 
 
 def _by_address(parsed):

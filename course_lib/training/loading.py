@@ -1,16 +1,22 @@
 """A training whose data are slow to read, under torch.profiler: with and without a process that reads ahead.
 
+Whether it waits for its all-reduces no profile shows where both share the cores. Overlap says so: the same
+backward within no_sync, and the all-reduces with nothing beside them.
+
 A worker here imports torch in its rank; the kernel gets plain records.
 """
 
+import math
 import os
+import statistics
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course_lib.arguments import real_number, whole_number
 
 WARM_UP = 2  # steps before the profiler begins
+TURNS = 15  # backward passes of each kind
 SETTLING = 8  # steps after that, until readers have given out what they had ready by then
 QUIET = "99"  # the severity from which PyTorch 2.13's profiler speaks
 PHASES = ("load", "forward", "backward", "update")
@@ -31,12 +37,33 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Overlap:
+    """Milliseconds of a rank, medians. together: of backward as DDP runs it, with its all-reduces. alone: of
+    the same within no_sync. reduces: of all the step's all-reduces, with nothing beside them."""
+
+    together: float
+    alone: float
+    reduces: float
+
+    @property
+    def saved(self):
+        """One after the other would take `alone` + `reduces`: what less it takes together."""
+        return self.alone + self.reduces - self.together
+
+    @property
+    def added(self):
+        """What the all-reduces add to backward."""
+        return self.together - self.alone
+
+
+@dataclass(frozen=True)
 class Profile:
     """Some steps of one rank. readers: processes that read ahead; phases: in order of start."""
 
     readers: int
     steps: int
     phases: tuple
+    overlap: Overlap = Overlap(math.nan, math.nan, math.nan)
 
     @property
     def seconds(self):
@@ -110,9 +137,63 @@ def loading_worker(readers, steps=3, sample_seconds=1e-3, batch=16, width=384, l
         with profile(activities=[ProfilerActivity.CPU], acc_events=True) as trace:
             for _ in range(SETTLING + steps):
                 step()
-        return profile_of_events(trace.events(), readers, steps)
+        shown = profile_of_events(trace.events(), readers, steps)
+        return replace(shown, overlap=_overlap(net, torch.randn(batch, width)))
 
     return worker
+
+
+def _overlap(net, inputs):
+    """The Overlap of `net`, a DDP object, on `inputs`."""
+
+    def alone():
+        with net.no_sync():
+            return _backward(net, inputs)
+
+    both = [(_backward(net, inputs), alone()) for _ in range(TURNS)]  # in turn: what else runs hits both
+    buckets = _buckets(net, inputs)  # from here on each all-reduce costs a call of Python
+    times = (*zip(*both, strict=True), [_timed(lambda: _reduce(buckets)) for _ in range(TURNS)])
+    return Overlap(*(1e3 * statistics.median(each) for each in times))
+
+
+def _buckets(net, inputs):
+    """Tensors as long as the buckets that leave in a backward pass."""
+    import torch
+    from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+
+    buckets = []
+
+    def noting(group, bucket):
+        buckets.append(torch.ones_like(bucket.buffer()))
+        return allreduce_hook(group, bucket)
+
+    net.register_comm_hook(None, noting)
+    _backward(net, inputs)
+    return buckets
+
+
+def _reduce(buckets):
+    import torch.distributed as dist
+
+    for work in [dist.all_reduce(bucket, async_op=True) for bucket in buckets]:
+        work.wait()
+
+
+def _backward(net, inputs):
+    """Seconds of one backward pass, into gradients that are None."""
+    net.zero_grad()
+    loss = net(inputs).square().mean()
+    return _timed(loss.backward)
+
+
+def _timed(run):
+    """Seconds of run(), which all ranks begin together."""
+    import torch.distributed as dist
+
+    dist.barrier()
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
 
 
 class _SlowSamples:

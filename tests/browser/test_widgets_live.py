@@ -395,7 +395,7 @@ def random_states(name, count=6):
                 "link": draw.choice(list(LINKS)),
                 "ranks": round(10 ** draw.uniform(0, 4)),
                 "strategy": STRATEGIES[number % len(STRATEGIES)],
-                "precision": draw.choice(["fp32", "mixed", "bf16"]),
+                "precision": draw.choice(["fp32", "autocast", "mixed", "bf16"]),
                 "optimiser": draw.choice(OPTIMISERS),
                 "batch": draw.randint(1, 64),
                 "sequence": draw.randint(1, 10000),

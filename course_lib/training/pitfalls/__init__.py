@@ -10,7 +10,6 @@ from course_lib.training.pitfalls.data import padding, sampler_epochs, without_p
 from course_lib.training.pitfalls.gradients import (
     accumulation,
     inner_module,
-    token_losses,
     unequal_batches,
     unused_layer,
 )
@@ -29,7 +28,6 @@ __all__ = [
     "same_noise",
     "sampler_epochs",
     "saving",
-    "token_losses",
     "unequal_batches",
     "unused_layer",
     "without_padding",

@@ -1,4 +1,4 @@
-"""Gradients that are not averaged, averaged too often, or by the wrong weights."""
+"""Gradients that are not averaged, or averaged too often."""
 
 from contextlib import nullcontext
 
@@ -91,24 +91,6 @@ def unequal_batches(join, divide_by_all=True):
         return gradients
 
     return worker
-
-
-def token_losses(comm):
-    """Losses of w of 3 tokens, 6 in sum, on rank 0, and of 1 token, 1, on rank 1. → name: gradient.
-
-    "ranks": each rank's mean, averaged. "tokens": each sum times K over the number of all ranks' tokens.
-    """
-    import numpy as np
-
-    whole_number("the number of ranks", comm.size, 1, 2)
-    total, tokens = [(6.0, 3.0), (1.0, 1.0)][comm.rank]
-    of_all = comm.all_reduce(np.array(tokens)).item()
-    results = {}
-    for name, weight in {"ranks": 1 / tokens, "tokens": comm.size / of_all}.items():
-        net, _ = _watched()
-        (_loss(net, total) * weight).backward()
-        results[name] = _gradient(net)
-    return results
 
 
 def _one_weight():

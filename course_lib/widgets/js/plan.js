@@ -4,7 +4,8 @@ import { allReduceTime } from "./laws.js";
 
 export const PARTS = ["weights", "gradients", "optimiser", "activations"];
 
-const WIDTHS = { fp32: [4, 0, 4], mixed: [2, 4, 4], bf16: [2, 0, 2] }; // of weights, master weights, states
+// Bytes of weights, master weights, states.
+const WIDTHS = { fp32: [4, 0, 4], autocast: [4, 0, 4], mixed: [2, 4, 4], bf16: [2, 0, 2] };
 const KEPT = { sgd: 0, momentum: 1, adam: 2 };
 const SHARDED = {
   ddp: [], zero1: ["optimiser"], zero2: ["optimiser", "gradients"], zero3: ["optimiser", "gradients", "weights"],
