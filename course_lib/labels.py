@@ -1012,7 +1012,7 @@ LABELS = {
     "ch9_jitter_alt": "Loss on all training clicks against virtual seconds, a point for as many gradients as "
     "there are workers. Second half of each: {listed}.",
     # chapter 9: exercises
-    "ch9_states_passed": "five models on 1 to 64 GPUs, DDP and all three stages",
+    "ch9_states_passed": "six models on 1 to 16,384 GPUs, DDP and all three stages",
     "ch9_states_case": "{size} billion parameters on {ranks} GPUs, {strategy}",
     "ch9_states_number": "the function returned {value}, not a number of bytes",
     "ch9_states_wrong": "the function says {value}. {why}",
@@ -1026,15 +1026,15 @@ LABELS = {
     "ch9_states_no_moments": "Adam's two float32 numbers a parameter are missing",
     "ch9_states_wide_gradient": "Gradients are 16-bit here: 2 bytes each",
     "ch9_states_no_gradient": "The gradients, 2 bytes a parameter, are missing",
-    "ch9_states_all_wide": "That is float32 throughout; mixed precision has 16-bit weights and gradients, "
-    "and float32 master weights",
+    "ch9_states_all_wide": "That is autocast's split, or float32's; asked for are 16-bit weights and "
+    "gradients, and float32 master weights",
     "ch9_states_all_wide_and_master": "Weights and gradients are 16-bit here: 2 bytes each",
     "ch9_states_gradients_first": "Stage 1 cuts the optimiser's state, by far the largest part",
     "ch9_states_only_one": "Only one part of 2 bytes is cut there. Each stage keeps the cuts before it: the "
     "optimiser's state, the largest part, is cut from stage 1 on",
     "ch9_states_unknown": "That is {each} bytes a parameter on each GPU. Which of the three parts (2, 2 and "
     "12 bytes) does this stage divide by the number of GPUs?",
-    "ch9_factors_passed": "1, 2, 3, 4 and 7 workers, micro-batches of any number and size",
+    "ch9_factors_passed": "1, 2, 3, 4 and 7 workers, up to 300 micro-batches and two billion tokens",
     "ch9_factors_case": "{workers} with {tokens} tokens",
     "ch9_factors_wrong": "rank {rank} returned {value}. {why}",
     "ch9_factors_kind": "rank {rank} returned {kind}, not an array of real numbers",
@@ -1056,7 +1056,7 @@ LABELS = {
     "ch9_factors_twice": "One factor of {ranks} too many: the average over ranks divides once",
     "ch9_factors_unknown": "A micro-batch's mean, times its tokens, is its sum; the sums of all ranks, over "
     "all tokens, are the loss",
-    "ch9_sparse_passed": "rows, means, bits and bytes, 1, 2, 3, 4 and 7 workers",
+    "ch9_sparse_passed": "rows up to 2,147,483,653, means, bits and bytes, 1, 2, 3, 4 and 7 workers",
     "ch9_sparse_case": "{workers}, a table {width} wide",
     "ch9_sparse_changed": "rows or values was changed; work on copies",
     "ch9_sparse_pair": "rank {rank} returned {kind}, not a pair (rows, mean)",
@@ -1066,6 +1066,8 @@ LABELS = {
     "ch9_sparse_order": "rank {rank} returned rows {got}: sort them, so that all ranks agree",
     "ch9_sparse_own_rows": "rank {rank} returned only the rows of its own batch; those of the others have "
     "gradients as well",
+    "ch9_sparse_narrow": "rank {rank} returned rows {got}; touched were {rows}: the places are int64 for a "
+    "reason, fewer bits cannot hold them",
     "ch9_sparse_rows": "rank {rank} returned rows {got}; touched were {rows}",
     "ch9_sparse_shape": "rank {rank} returned a mean of shape {got}, not {shape}: one line for each row",
     "ch9_sparse_wrong": "rank {rank} has wrong numbers. {why}",
@@ -1105,6 +1107,8 @@ LABELS = {
     "is over. Start one for each gradient, or use smaller buckets",
     "ch8_ddp_blocking": "backward stands still at each all-reduce until it is done. Start them with "
     "async_op=True, which returns a handle at once, and wait for the handles in finish()",
+    "ch8_ddp_most_after": "only {share:.0%} of the gradients' numbers leave within backward, the others in "
+    "finish(), where nothing hides them: start the all-reduce of every gradient in its hook",
     "ch8_ddp_unwaited": "finish() returned with {count} of {calls} all-reduces not waited for: the sums "
     "may not be there yet. Keep each handle, and call its wait()",
     "ch8_ddp_own": "rank {rank} still has its own gradients. What was reduced was a copy: reduce "

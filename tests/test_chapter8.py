@@ -11,15 +11,24 @@ import torch
 from attempts import left_empty, rejected, untouched
 from waiting import limit
 
-from course_lib import RankError, launch, simulate
+from course_lib import RankError, launch
 from course_lib.exercises.chapter8_accumulation import check_accumulate
 from course_lib.exercises.chapter8_ddp import check_own_ddp
 from course_lib.exercises.chapter8_torchrun import MACHINES, check_commands
 from course_lib.pictures.holdings import WAYS, filled, holding, share_of_model, who_holds_what
 from course_lib.pictures.precision import small_updates
 from course_lib.pictures.profiles import step_profiles, sub_rows
+from course_lib.processes import written
 from course_lib.training import DigitsConfig, digits_worker
-from course_lib.training.loading import PHASES, REDUCE, Phase, Profile, loading_worker, profile_of_events
+from course_lib.training.loading import (
+    PHASES,
+    REDUCE,
+    Overlap,
+    Phase,
+    Profile,
+    loading_worker,
+    profile_of_events,
+)
 
 
 def is_whole(picture):
@@ -160,6 +169,85 @@ def test_a_wrong_own_ddp_is_explained(changes, hint):
     rejected(check_own_ddp(own_ddp(**changes)), hint)
 
 
+def hooked(chosen=list, size=None, waited=None, early=None):
+    """own_ddp for `chosen` parameters. waited: which handles; early: how many start within backward."""
+
+    def attempt(module):
+        import torch.distributed as dist
+
+        handles, late = [], []
+
+        def start(parameter):
+            if early and len(handles) >= early:
+                late.append(parameter)
+                return
+            parameter.grad /= size or dist.get_world_size()
+            handles.append(dist.all_reduce(parameter.grad, async_op=True))
+
+        for parameter in chosen(module.parameters()):
+            dist.broadcast(parameter.detach(), 0)
+            parameter.register_post_accumulate_grad_hook(start)
+
+        def finish():
+            for parameter in late:
+                parameter.grad /= size or dist.get_world_size()
+                handles.append(dist.all_reduce(parameter.grad, async_op=True))
+            for handle in handles[waited:] if waited else handles:
+                handle.wait()
+            handles.clear(), late.clear()
+
+        return finish
+
+    return attempt
+
+
+def of_its_layers(module):
+    """Right for a plain sequence of layers only."""
+    import torch.distributed as dist
+
+    handles = []
+
+    def start(parameter):
+        parameter.grad /= dist.get_world_size()
+        handles.append(dist.all_reduce(parameter.grad, async_op=True))
+
+    for layer in module:
+        for parameter in layer.parameters(recurse=False):
+            dist.broadcast(parameter.detach(), 0)
+            parameter.register_post_accumulate_grad_hook(start)
+    return lambda: [handles.pop().wait() for _ in range(len(handles))]
+
+
+def by_pytorch(module):
+    from torch.nn.parallel import DistributedDataParallel
+
+    DistributedDataParallel(module)
+    return lambda: None
+
+
+SHORTCUTS_8_1 = {
+    "PyTorch's own, not called": (by_pytorch, "was not called in a step"),
+    "weights only": (hooked(lambda all: [each for each in all if each.ndim > 1]), "away from rank 0's"),
+    "first half": (hooked(lambda all: list(all)[:5]), "away from rank 0's"),
+    "always two ranks": (hooked(size=2), "1 worker: rank 0 has"),
+    "waits for the last handle": (hooked(waited=-1), "not waited for"),
+    "one early, the rest in finish": (hooked(early=1), "leave within backward"),
+    "a sequence of layers": (of_its_layers, "3 workers"),
+}
+
+
+@pytest.mark.parametrize(("attempt", "hint"), SHORTCUTS_8_1.values(), ids=SHORTCUTS_8_1)
+def test_a_shortcut_to_an_own_ddp_is_refused(attempt, hint):
+    report = check_own_ddp(attempt)
+    assert report.passed is False and hint in repr(report), report
+
+
+@pytest.mark.parametrize("attempt", [hooked(), hooked(lambda all: reversed(list(all)))])
+def test_an_own_ddp_of_another_form_passes(attempt):
+    report = check_own_ddp(attempt)
+    assert report.passed, report
+
+
 def test_an_own_ddp_that_raises_shows_the_learners_line():
     def attempt(module):
         raise KeyError("gradient")
@@ -237,6 +325,76 @@ def test_a_wrong_accumulation_is_explained(attempt, hint):
     rejected(check_accumulate(attempt), hint)
 
 
+def by_hand(net, batches, loss_of):
+    """No all-reduce of DDP's, one of its own: as right."""
+    import torch.distributed as dist
+
+    with net.no_sync():
+        for batch in batches:
+            loss_of(net, batch).backward()
+    for parameter in net.parameters():
+        parameter.grad /= len(batches) * dist.get_world_size()
+        dist.all_reduce(parameter.grad)
+
+
+def in_place(net, batches, loss_of):
+    """The gradient scaled before the last pass, which scales its own loss."""
+    count = len(batches)
+    for number in range(count):
+        last = number == count - 1
+        scope = nullcontext() if last else net.no_sync()
+        with scope:
+            loss_of(net, batches[number]).div(count).backward()
+
+
+def at_most(most):
+    def attempt(net, batches, loss_of):
+        one_scope(net, batches[:most], loss_of)
+
+    return attempt
+
+
+def of_four(net, batches, loss_of):
+    with net.no_sync():
+        for batch in batches[:-1]:
+            (loss_of(net, batch) / 4).backward()
+    (loss_of(net, batches[-1]) / 4).backward()
+
+
+def last_only(net, batches, loss_of):
+    loss_of(net, batches[-1]).backward()
+
+
+def by_hand_for_each(net, batches, loss_of):
+    import torch.distributed as dist
+
+    for batch in batches:
+        with net.no_sync():
+            (loss_of(net, batch) / len(batches)).backward()
+        for parameter in net.parameters():
+            dist.all_reduce(parameter.grad, op=dist.ReduceOp.AVG)
+
+
+SHORTCUTS_8_2 = {
+    "always four": (of_four, "micro-batches: 1"),
+    "at most four": (at_most(4), "4 forward passes for 23"),
+    "the last one": (last_only, "1 forward passes for 4"),
+    "one for each, by hand": (by_hand_for_each, "4 all-reduces instead of one"),
+    "one large batch": (one_backward, "in memory at once"),
+}
+
+
+@pytest.mark.parametrize(("attempt", "hint"), SHORTCUTS_8_2.values(), ids=SHORTCUTS_8_2)
+def test_a_shortcut_to_accumulation_is_refused(attempt, hint):
+    rejected(check_accumulate(attempt), hint)
+
+
+@pytest.mark.parametrize("attempt", [by_hand, in_place])
+def test_accumulation_of_another_form_passes(attempt):
+    report = check_accumulate(attempt)
+    assert report.passed, report
+
+
 # --- exercise 8.3: what to type
 
 
@@ -256,6 +414,12 @@ def by_rendezvous(end="node-a:29500", more="--rdzv-id job7 --rdzv-backend=c10d")
     [
         typed(),
         typed(each="gpu"),
+        typed(each="auto"),
+        typed(nodes="3:3"),
+        typed(script="./train.py"),
+        typed(script="/home/me/train.py --epochs 3"),
+        typed(more="-m", script="train"),
+        by_rendezvous(more="--rdzv-id $SLURM_JOB_ID --rdzv-backend c10d"),
         typed(more="--master-port=29501"),
         typed(start="python -m torch.distributed.run"),
         typed(start="OMP_NUM_THREADS=1 NCCL_DEBUG=INFO torchrun"),
@@ -281,6 +445,29 @@ def test_commands_pass(command):
 def endless():
     while True:
         pass
+
+
+SHORTCUTS_8_3 = {
+    "one line for all": (typed(rank="0"), "each needs a number"),
+    "the first machine's only": (
+        lambda number: None if number else typed()(0),
+        "node-b: the command must be",
+    ),
+    "the variable of a shell": (by_rendezvous(more="--rdzv-id $RANDOM --rdzv-backend c10d"), "own shell"),
+    "another variable": (by_rendezvous(more="--rdzv-id $$ --rdzv-backend c10d"), "own shell"),
+    "a command of the shell": (by_rendezvous(more="--rdzv-id $(date) --rdzv-backend c10d"), "own shell"),
+    "a port of each": (typed(more="--master-port $RANDOM"), "own shell"),
+    "another script": (typed(script="otrain.py"), "stands otrain.py; the script is train.py"),
+    "the script as an argument": (typed(script="run.py train.py"), "stands run.py"),
+    "a file as a module": (typed(more="-m"), "stands train.py"),
+    "elastic": (typed(nodes="2:3"), "number of machines, 3; got 2:3"),
+    "one rank a machine": (typed(each=1), "one for each GPU"),
+}
+
+
+@pytest.mark.parametrize(("command", "hint"), SHORTCUTS_8_3.values(), ids=SHORTCUTS_8_3)
+def test_a_shortcut_to_commands_is_refused(command, hint):
+    rejected(check_commands(command), hint)
 
 
 @pytest.mark.parametrize("stub", [None, ..., untouched, left_empty])
@@ -361,6 +548,13 @@ def test_a_profile_is_read_by_names():
     assert profile.beside_reduce("forward") == 0
 
 
+def test_what_overlap_saves():
+    """5 ms of computing and 4 of all-reduces: none of it hidden, all that can be, and worse than none."""
+    for together, saved in ((9, 0), (5, 4), (12, -3)):
+        overlap = Overlap(together, 5, 4)
+        assert (overlap.saved, overlap.added) == (saved, together - 5)
+
+
 def test_all_reduces_that_overlap_have_rows_of_their_own():
     spans = [(0, 4), (1, 3), (2, 6), (3, 5), (6, 7)]
     phases = tuple(Phase(REDUCE, start, stop) for start, stop in spans)
@@ -389,6 +583,7 @@ def test_readers_take_over_what_the_training_process_waited_for():
     starved, fed = (launch(loading_worker(readers), 2, timeout=limit(300)).values[0] for readers in (0, 4))
     assert starved.share("load") * starved.seconds > 3 * 16 * 1e-3
     assert fed.share("load") * fed.seconds < 0.8 * starved.share("load") * starved.seconds
+    assert 0 < fed.overlap.alone < fed.overlap.together and fed.overlap.reduces > 0
     kinds = [phase.kind for phase in fed.phases if phase.kind in PHASES]
     assert kinds == [*PHASES] * 3 and any(phase.kind == REDUCE for phase in fed.phases)
 
@@ -461,10 +656,31 @@ def test_small_updates():
 # --- what the chapter says of ranks
 
 
-def test_no_rank_collects():
-    run = simulate(lambda comm: comm.all_reduce(np.ones(1000)), 4)
-    sent = [sum(each.nbytes for each in run.messages if each.source == rank) for rank in range(4)]
-    assert sent == [12_000] * 4  # 2 * 3/4 of the array
+@pytest.mark.skipif(not written.COUNTERS.exists(), reason="the system does not count what is written")
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_no_rank_collects(ranks):
+    """What DDP's own backward writes, beside 2 (K - 1) / K of a gradient of a million bytes."""
+
+    def worker(comm):
+        import torch
+        from torch.nn.parallel import DistributedDataParallel
+
+        loss = DistributedDataParallel(torch.nn.Linear(500, 500, bias=False))(torch.ones(1, 500)).sum()
+        before = written.bytes_written()
+        loss.backward()
+        return written.bytes_written() - before
+
+    wanted = [2e6 * (ranks - 1) / ranks] * ranks
+    assert launch(worker, ranks, timeout=limit(300)).values == pytest.approx(wanted, rel=0.01)
+
+
+def test_where_nothing_is_counted_there_is_no_number(monkeypatch, tmp_path):
+    monkeypatch.setattr(written, "COUNTERS", tmp_path / "io")
+    assert np.isnan(written.bytes_written())
+    (tmp_path / "io").write_text("rchar: 5\n")
+    assert np.isnan(written.bytes_written())
+    (tmp_path / "io").write_text("rchar: 5\nwchar: 7\n")
+    assert written.bytes_written() == 7
 
 
 def test_adam_follows_one_process():

@@ -15,7 +15,7 @@ from course_lib.exercises.chapter9 import check_sparse_mean, check_states, check
 from course_lib.pictures.clicks import auc_by_pass, jitter
 from course_lib.pictures.language import longer_run, same_curve
 from course_lib.pictures.memory import states_on_each
-from course_lib.planner import STRATEGIES, plan
+from course_lib.planner import STRATEGIES, Model, plan
 from course_lib.sgd import ComputeTimes, asynchronous, click_regression, click_scores, synchronous
 from course_lib.training.clicks import TASK, ClicksConfig, ClicksResult
 from course_lib.training.mlm import MlmConfig, MlmResult, mlm_worker
@@ -55,6 +55,28 @@ test_states_rejects = rejects(
     (lambda *each: states(*each, widths=(2, 12, 2)), "by far the largest part"),
     (lambda *each: 3 * states(*each), "48 bytes a parameter on each GPU"),
     (lambda *each: f"{states(*each)} bytes", "not a number of bytes"),
+)
+
+
+NUMBERS_OF_THE_CHAPTER = {8: (112e9, 38.5e9, 26.25e9, 14e9), 64: (120e9, 31.4e9, 16.6e9, 1.9e9)}
+
+test_a_shortcut_to_states_is_refused = rejects(
+    check_states,
+    (lambda p, k, stage: 112e9, "ZeRO 1: the function says 112 GB"),
+    (lambda p, k, stage: NUMBERS_OF_THE_CHAPTER.get(k, NUMBERS_OF_THE_CHAPTER[8])[stage], "64 GPUs"),
+    (lambda p, k, stage: p / 7e9 * NUMBERS_OF_THE_CHAPTER[8][stage], "64 GPUs"),
+    (lambda p, k, stage: states(p, min(k, 64), stage), "1,000 billion parameters on 16384 GPUs"),
+    (lambda p, k, stage: round(states(p, k, stage) / 1e9, 1) * 1e9, "26.2 GB"),
+    (lambda p, k, stage: states(p, k, stage, (8, 4, 4)), "autocast's split"),
+    (lambda p, k, stage: plan("7B", ranks=k, strategy=STRATEGIES[stage]).memory.total, "bytes a parameter"),
+)
+
+test_states_of_another_form_are_accepted = accepts(
+    check_states,
+    lambda p, k, stage: plan(Model(p, 1, 1), ranks=k, strategy=STRATEGIES[stage]).memory.states,
+    lambda p, k, stage: np.array([states(p, k, stage)]),
+    lambda p, k, stage: int(states(p, k, stage)),
+    lambda p, k, stage: p * [16, 4 + 12 / k, 2 + 14 / k, 16 / k][stage],
 )
 
 
@@ -104,6 +126,34 @@ test_token_factors_rejects = rejects(
 )
 
 
+def in_float32(comm, tokens):
+    return comm.size * tokens / comm.all_reduce(np.array(tokens.sum(), np.float32))
+
+
+test_a_shortcut_to_token_factors_is_refused = rejects(
+    check_token_factors,
+    (lambda comm, tokens: factors(comm, tokens) * 2 / comm.size, "3 workers|1 worker"),
+    (in_float32, "2,000,000,011"),
+    (lambda comm, tokens: factors(comm, tokens.astype(np.int32)), "2,000,000,011"),
+    (lambda comm, tokens: factors(comm, tokens)[:8], "shape"),
+    (lambda comm, tokens: comm.size * tokens // comm.all_reduce(np.array(tokens.sum())), "1 worker"),
+    (lambda comm, tokens: np.round(factors(comm, tokens), 3), "2 workers|3 workers"),
+    (lambda comm, tokens: tokens / tokens.sum(), "rank"),
+)
+
+
+def by_the_mean(comm, tokens):
+    return tokens / comm.all_reduce(np.array(float(tokens.sum())), op="mean")
+
+
+def in_plain_python(comm, tokens):
+    total = float(comm.all_reduce(np.array(sum(map(float, tokens), 0.0))))
+    return [comm.size * float(count) / total for count in tokens]
+
+
+test_token_factors_of_another_form_are_accepted = accepts(check_token_factors, by_the_mean, in_plain_python)
+
+
 def test_token_factors_are_those_of_one_process():
     """Case C11 with micro-batches: means of 2 over 3 tokens and 1 over 1 token, on two ranks."""
 
@@ -127,15 +177,47 @@ def sparse(comm, rows, values, first=added_up, last=added_up, count=None):
     return rows, sums / (count or comm.size)
 
 
-def small_places(comm, rows, values):
+def in_dictionaries(comm, rows, values):
+    """Without NumPy's unique or add.at; rows and means as lists."""
     rows, values = added_up(rows, values)
-    rows, sums = added_up(
-        *(np.concatenate(all_gather(comm, part)) for part in (rows.astype(np.int32), values))
-    )
-    return rows, sums / comm.size
+    sums = {}
+    for of_rank in zip(all_gather(comm, rows), all_gather(comm, values), strict=True):
+        for row, value in zip(*of_rank, strict=True):
+            sums[int(row)] = sums.get(int(row), 0) + value
+    rows = sorted(sums)
+    return rows, [sums[row] / comm.size for row in rows]
 
 
-test_sparse_mean_accepts = accepts(check_sparse_mean, sparse, small_places, lambda *each: list(sparse(*each)))
+test_sparse_mean_accepts = accepts(
+    check_sparse_mean, sparse, in_dictionaries, lambda *each: list(sparse(*each))
+)
+
+
+def places_as(dtype):
+    def attempt(comm, rows, values):
+        rows, values = added_up(rows, values)
+        parts = rows.astype(dtype), values
+        rows, sums = added_up(*(np.concatenate(all_gather(comm, part)) for part in parts))
+        return rows.astype(np.int64), sums / comm.size
+
+    return attempt
+
+
+def in_half(comm, rows, values):
+    rows, values = added_up(rows, values)
+    parts = rows, values.astype(np.float16)
+    rows, sums = added_up(*(np.concatenate(all_gather(comm, part)) for part in parts))
+    return rows, sums.astype(np.float32) / comm.size
+
+
+def own_only(comm, rows, values):
+    rows, values = added_up(rows, values)
+    return rows, values / comm.size
+
+
+def at_most_ten_rows(comm, rows, values):
+    rows, mean = sparse(comm, rows, values)
+    return np.arange(10)[np.isin(np.arange(10), rows)], mean[rows < 10]
 
 
 def assigned(rows, values):
@@ -190,6 +272,17 @@ def writes_into_values(comm, rows, values):
     values[:] = 0
     return result
 
+
+test_a_shortcut_to_a_sparse_mean_is_refused = rejects(
+    check_sparse_mean,
+    (places_as(np.int8), "fewer bits cannot hold them"),
+    (places_as(np.int32), "fewer bits cannot hold them"),
+    (places_as(np.float32), "fewer bits cannot hold them"),
+    (in_half, "wrong numbers"),
+    (own_only, "own gradient, divided"),
+    (at_most_ten_rows, "returned rows [0, 7]; touched were [0, 7, 13"),
+    (lambda *each: sparse(*each, count=2), "1 worker|3 workers"),
+)
 
 test_sparse_mean_rejects = rejects(
     check_sparse_mean,

@@ -17,6 +17,8 @@ from course_lib.processes import launch
 
 COUNTS = (2, 1, 3, 4)  # workers; mistakes are plainest with two
 STEPS, CLOSE, TIMEOUT = 20, 1e-7, 40
+HALF = 0.5  # of the numbers have to leave within backward; a last bucket that is not full may leave after it
+NESTED = 3  # with so many workers the model is no plain sequence of layers
 UNTOUCHED, EMPTY, NOT_CALLABLE, TRAINED = "untouched", "empty", "not callable", "trained"
 
 
@@ -24,8 +26,9 @@ UNTOUCHED, EMPTY, NOT_CALLABLE, TRAINED = "untouched", "empty", "not callable", 
 class Observed:
     """What one rank saw. outcome: one of the names above; kind: what was returned instead of a function.
 
-    start: largest gap to rank 0's parameters after the call. calls: of dist.all_reduce in the second step,
-    as (gradients that were there, True within backward, async_op, True if waited for by finish()'s end).
+    start: largest gap to rank 0's parameters after the call. parameters, numbers: how many there are.
+    calls: of dist.all_reduce in the second step, as (gradients that were there, True within backward,
+    async_op, True if waited for by finish()'s end, numbers in it).
     gradient: this rank's after one step, `own` what it would be without the others, `mean` what it should be.
     gap: largest one of a parameter to PyTorch's DDP in the end, after STEPS.
     """
@@ -34,6 +37,7 @@ class Observed:
     kind: str = ""
     start: float = 0.0
     parameters: int = 0
+    numbers: int = 0
     calls: tuple = ()
     gradient: tuple = ()
     own: tuple = ()
@@ -76,6 +80,8 @@ def _judge(case, rank, number, seen):
     early = [call for call in within if call[0] < seen.parameters]
     expect(early, case, label("ch8_ddp_last", parameters=seen.parameters))
     expect(all(call[2] for call in within), case, label("ch8_ddp_blocking"))
+    share = sum(call[4] for call in within) / seen.numbers
+    expect(share >= HALF, case, label("ch8_ddp_most_after", share=share))
     unwaited = sum(not call[3] for call in seen.calls)
     expect(not unwaited, case, label("ch8_ddp_unwaited", count=unwaited, calls=len(seen.calls)))
     if not _same(seen.gradient, seen.mean):
@@ -110,7 +116,7 @@ class _Watch:
         from course_lib.training.own_ddp import compare, unequal_layers
 
         torch.manual_seed(comm.rank)
-        module = unequal_layers().double()
+        module = (_nested() if comm.size == NESTED else unequal_layers()).double()
         with _watched_all_reduce() as watch:
             try:
                 finish = self.own_ddp(module)
@@ -125,6 +131,23 @@ class _Watch:
             seen = _two_steps(module, finish, comm, watch)
         trained = compare(lambda module: _Net(module, self.own_ddp(module)), comm.rank, STEPS)
         return Observed(TRAINED, start=gap, **seen, gap=trained)
+
+
+def _nested():
+    """Layers within layers, and a parameter that is a single number."""
+    import torch
+    from torch import nn
+
+    class Nested(nn.Module):
+        def __init__(self):
+            super().__init__()
+            inner = nn.Sequential(nn.Linear(20, 20, bias=False), nn.Tanh(), nn.Linear(20, 3))
+            self.layers, self.scale = nn.Sequential(nn.Linear(13, 20), inner), nn.Parameter(torch.tensor(0.7))
+
+        def forward(self, inputs):
+            return self.scale * self.layers(inputs)
+
+    return Nested()
 
 
 class _Net:
@@ -174,7 +197,8 @@ def _two_steps(module, finish, comm, watch):
     left = [torch.zeros_like(each) if each.grad is None else each.grad for each in parameters]
     probes = {"gradient": left, "own": own, "mean": mean}
     numbers = {name: tuple(each.flatten()[0].item() for each in tensors) for name, tensors in probes.items()}
-    return {"parameters": len(parameters), "calls": calls, **numbers}
+    sizes = {"parameters": len(parameters), "numbers": sum(each.numel() for each in parameters)}
+    return {**sizes, "calls": calls, **numbers}
 
 
 @contextmanager
@@ -187,7 +211,7 @@ def _watched_all_reduce():
     def watched(tensor, *arguments, async_op=False, **options):
         there = sum(parameter.grad is not None for parameter in watch.parameters)
         work = original(tensor, *arguments, async_op=async_op, **options)
-        watch.calls.append([there, watch.backward, async_op, not async_op])
+        watch.calls.append([there, watch.backward, async_op, not async_op, tensor.numel()])
         return _Handle(work, watch.calls[-1]) if async_op else work
 
     dist.all_reduce = watched

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 
+from course_lib.exercises.asking import expect_function
 from course_lib.exercises.credit import exercise
 from course_lib.exercises.report import (
     WORKER_COUNTS,
@@ -20,30 +21,40 @@ from course_lib.labels import label
 from course_lib.pictures.wording import bytes_text, number_text
 from course_lib.planner import STRATEGIES, Job, Model, memory
 
-MODELS = ((7e9, 8), (7.5e9, 64), (110e6, 1), (1.5e9, 3), (13e9, 7))  # parameters, GPUs
+MODELS = ((7e9, 8), (7.5e9, 64), (110e6, 1), (1.5e9, 3), (13e9, 7), (1e12, 16_384))  # parameters, GPUs
 # Masked tokens of each micro-batch, a tuple a rank.
 TOKENS = ((3, 1), (0, 2, 6), (5,), (), (4, 4, 4), (1,), (7, 2))
+# Too many for float32 to count, and too many micro-batches to write down.
+MANY_TOKENS = ((2_000_000_011, 1, 0), (5,) * 300, ())
 # Rows of a table that a rank's batch has looked up, in that order.
 ROWS = ((3, 7, 3), (7,), (), (0, 9, 7, 0, 0), (2,), (5, 3, 1), (3, 3, 3, 3))
 WIDTHS = (1, 4)
+FAR = 2**31 + 5  # what no int32 holds
+FAR_ROWS = ((FAR, 7, FAR), (), tuple(range(0, 4000, 13)))
+SHOWN = 12  # numbers of a list
 
 
 @exercise("9.1")
 def check_states(states):
     """Exercise 9.1: states(parameters, ranks, stage) → bytes on each GPU, without activations."""
-    return checked(lambda: _states(states), label("ch9_states_passed"))
+    return checked(lambda: _states(_function(states)), label("ch9_states_passed"))
 
 
 @exercise("9.2")
 def check_token_factors(token_factors):
     """Exercise 9.2: token_factors(comm, tokens) → a factor for the mean loss of each micro-batch."""
-    return checked(lambda: _factors(token_factors), label("ch9_factors_passed"))
+    return checked(lambda: _factors(_function(token_factors)), label("ch9_factors_passed"))
 
 
 @exercise("9.3")
 def check_sparse_mean(sparse_mean):
     """Exercise 9.3: sparse_mean(comm, rows, values) → (rows, mean), only of rows that were touched."""
-    return checked(lambda: _sparse(sparse_mean), label("ch9_sparse_passed"))
+    return checked(lambda: _sparse(_function(sparse_mean)), label("ch9_sparse_passed"))
+
+
+def _function(attempt):
+    expect_function(workers(1), attempt)
+    return attempt
 
 
 # --- memory
@@ -111,8 +122,8 @@ def _wrong_states(value, wanted, stage, parameters, ranks):
 
 
 def _factors(token_factors):
-    for ranks in WORKER_COUNTS:
-        tokens = TOKENS[:ranks]
+    for tokens in (*(TOKENS[:ranks] for ranks in WORKER_COUNTS), MANY_TOKENS):
+        ranks = len(tokens)
         case = label("ch9_factors_case", workers=workers(ranks), tokens=" | ".join(map(_listed, tokens)))
         _expect_factors(case, token_factors, tokens, sum(map(sum, tokens)))
 
@@ -138,7 +149,8 @@ def _expect_factors(case, token_factors, tokens, total):
 
 
 def _listed(numbers):
-    return "[" + ", ".join(f"{number:.4g}" for number in numbers) + "]"
+    shown = [f"{number:,}" if isinstance(number, int | np.integer) else f"{number:.4g}" for number in numbers]
+    return "[" + ", ".join(shown[:SHOWN] + ["…"] * (len(shown) > SHOWN)) + "]"
 
 
 def _factors_of(case, rank, value, shape):
@@ -173,13 +185,15 @@ def _sparse(sparse_mean):
     for ranks in WORKER_COUNTS:
         for width in WIDTHS:
             case = label("ch9_sparse_case", workers=workers(ranks), width=width)
-            _expect_sparse(case, sparse_mean, *_inputs(ranks, width))
+            _expect_sparse(case, sparse_mean, *_inputs(ROWS[:ranks], width))
+    case = label("ch9_sparse_case", workers=workers(len(FAR_ROWS)), width=1)
+    _expect_sparse(case, sparse_mean, *_inputs(FAR_ROWS, 1))
 
 
-def _inputs(ranks, width):
+def _inputs(rows, width):
     """(rows, values), a list each, an array a rank."""
-    rows = [np.array(each, np.int64) for each in ROWS[:ranks]]
-    rng = np.random.default_rng([ranks, width])
+    rows = [np.array(each, np.int64) for each in rows]
+    rng = np.random.default_rng([len(rows), width])
     return rows, [rng.normal(size=(len(each), width)).astype(np.float32) for each in rows]
 
 
@@ -230,6 +244,8 @@ def _expect_rows(case, rank, got, rows, touched):
         key = "ch9_sparse_order"
     elif np.array_equal(got, np.unique(rows[rank])):
         key = "ch9_sparse_own_rows"
+    elif touched[-1] == FAR and not np.isin(got, touched).all():
+        key = "ch9_sparse_narrow"
     expect(False, case, label(key, **words))
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 PARTS = ("weights", "gradients", "optimiser", "activations")
 
 # Bytes of weight and of gradient, of a master weight, and of each number that the optimiser keeps, for each
-# parameter. Mixed with Adam: 2 + 2 + 4 + 2 * 4 = 16 (Rajbhandari et al. 2020, section 3.1); autocast: 4 + 4 + 2 * 4.
+# parameter. With Adam mixed has 2 + 2 + 4 + 2 * 4 = 16 (Rajbhandari et al. 2020, section 3.1), autocast has
+# 4 + 4 + 2 * 4.
 _WIDTHS = {"fp32": (4, 0, 4), "autocast": (4, 0, 4), "mixed": (2, 4, 4), "bf16": (2, 0, 2)}
 _KEPT = {"sgd": 0, "momentum": 1, "adam": 2}
 # What each strategy cuts into one part a rank (Rajbhandari et al. 2020, section 5).
@@ -44,8 +45,9 @@ class Memory:
 def memory(job):
     """The Memory of `job`: what training must keep. An estimate, from below.
 
-    Left out: buffers of the communication, a layer's weights that ZeRO-3 gathers while it computes, autocast's
-    16-bit copies of weights, the logits, what the CUDA context takes (about 1 GB) and what the allocator loses to fragmentation.
+    Left out: buffers of the communication, a layer's weights that ZeRO-3 gathers while it computes,
+    autocast's 16-bit copies, the logits, what the CUDA context takes (about 1 GB) and what the allocator
+    loses to fragmentation.
     """
     width, master, kept = _WIDTHS[job.precision]
     each = {"weights": width, "gradients": width, "optimiser": master + kept * _KEPT[job.optimiser]}

@@ -7,8 +7,10 @@ COUNTERS = Path("/proc/self/io")
 
 
 def bytes_written():
-    """Bytes that this process has handed to write calls so far, on sockets (gloo's too) and files; NaN where the
-    system does not tell: it is Linux's count."""
+    """Bytes that this process has written so far, to sockets (gloo's, too) and files, by Linux's count.
+
+    NaN on a system that does not tell.
+    """
     try:
         counters = dict(line.split(": ") for line in COUNTERS.read_text().splitlines())
         return int(counters["wchar"])
