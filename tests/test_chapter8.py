@@ -229,7 +229,7 @@ SHORTCUTS_8_1 = {
     "PyTorch's own, not called": (by_pytorch, "was not called in a step"),
     "weights only": (hooked(lambda all: [each for each in all if each.ndim > 1]), "away from rank 0's"),
     "first half": (hooked(lambda all: list(all)[:5]), "away from rank 0's"),
-    "always two ranks": (hooked(size=2), "1 worker: rank 0 has"),
+    "always two ranks": (hooked(size=2), "1 worker: rank 0"),
     "waits for the last handle": (hooked(waited=-1), "not waited for"),
     "one early, the rest in finish": (hooked(early=1), "leave within backward"),
     "a sequence of layers": (of_its_layers, "3 workers"),
@@ -551,7 +551,7 @@ def test_a_profile_is_read_by_names():
 def test_what_overlap_saves():
     """5 ms of computing and 4 of all-reduces: none of it hidden, all that can be, and worse than none."""
     for together, saved in ((9, 0), (5, 4), (12, -3)):
-        overlap = Overlap(together, 5, 4)
+        overlap = Overlap(5, 4, together)
         assert (overlap.saved, overlap.added) == (saved, together - 5)
 
 
@@ -583,7 +583,7 @@ def test_readers_take_over_what_the_training_process_waited_for():
     starved, fed = (launch(loading_worker(readers), 2, timeout=limit(300)).values[0] for readers in (0, 4))
     assert starved.share("load") * starved.seconds > 3 * 16 * 1e-3
     assert fed.share("load") * fed.seconds < 0.8 * starved.share("load") * starved.seconds
-    assert 0 < fed.overlap.alone < fed.overlap.together and fed.overlap.reduces > 0
+    assert min(fed.overlap.computing, fed.overlap.reducing, fed.overlap.together) > 0
     kinds = [phase.kind for phase in fed.phases if phase.kind in PHASES]
     assert kinds == [*PHASES] * 3 and any(phase.kind == REDUCE for phase in fed.phases)
 
@@ -665,7 +665,8 @@ def test_no_rank_collects(ranks):
         import torch
         from torch.nn.parallel import DistributedDataParallel
 
-        loss = DistributedDataParallel(torch.nn.Linear(500, 500, bias=False))(torch.ones(1, 500)).sum()
+        net = DistributedDataParallel(torch.nn.Linear(500, 500, bias=False))
+        loss = net(torch.ones(1, 500)).sum()
         before = written.bytes_written()
         loss.backward()
         return written.bytes_written() - before

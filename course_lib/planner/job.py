@@ -20,7 +20,7 @@ class Job:
     strategy: "ddp", or "zero1", "zero2", "zero3", ZeRO's stages, which FSDP has as well: optimiser state,
     then gradients, then weights are cut into `ranks` parts. precision: "fp32"; two recipes of mixed
     precision: "autocast", PyTorch's, float32 weights and gradients, and 16 bits in the arithmetic alone;
-    "mixed", that of Megatron-LM and DeepSpeed, 16-bit weights and gradients beside float32 master weights;
+    "mixed", DeepSpeed's, 16-bit weights and gradients beside float32 master weights;
     "bf16", all in 16 bits. optimiser: "sgd", "momentum", "adam".
     batch: sequences a GPU and step, of `sequence` tokens. recompute: the activations that backward computes
     again: "none", "attention" (the scores only, as flash attention does), "all" but each layer's input.

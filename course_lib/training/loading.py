@@ -8,7 +8,6 @@ A worker here imports torch in its rank; the kernel gets plain records.
 
 import math
 import os
-import statistics
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -38,22 +37,22 @@ class Phase:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Milliseconds of a rank, medians. together: of backward as DDP runs it, with its all-reduces. alone: of
-    the same within no_sync. reduces: of all the step's all-reduces, with nothing beside them."""
+    """Milliseconds of a rank, each the quickest of TURNS. computing: of backward within no_sync. reducing: of
+    all the step's all-reduces, with nothing beside them. together: of backward as DDP runs it."""
 
+    computing: float
+    reducing: float
     together: float
-    alone: float
-    reduces: float
 
     @property
     def saved(self):
-        """One after the other would take `alone` + `reduces`: what less it takes together."""
-        return self.alone + self.reduces - self.together
+        """One after the other would take `computing` + `reducing`: how much less it takes together."""
+        return self.computing + self.reducing - self.together
 
     @property
     def added(self):
         """What the all-reduces add to backward."""
-        return self.together - self.alone
+        return self.together - self.computing
 
 
 @dataclass(frozen=True)
@@ -150,10 +149,11 @@ def _overlap(net, inputs):
         with net.no_sync():
             return _backward(net, inputs)
 
-    both = [(_backward(net, inputs), alone()) for _ in range(TURNS)]  # in turn: what else runs hits both
-    buckets = _buckets(net, inputs)  # from here on each all-reduce costs a call of Python
-    times = (*zip(*both, strict=True), [_timed(lambda: _reduce(buckets)) for _ in range(TURNS)])
-    return Overlap(*(1e3 * statistics.median(each) for each in times))
+    both = [(alone(), _backward(net, inputs)) for _ in range(TURNS)]  # in turn: what else runs hits both
+    buckets = _buckets(net, inputs)  # from here on each all-reduce of DDP's costs a call of Python
+    reducing = min(_timed(lambda: _reduce(buckets)) for _ in range(TURNS))
+    computing, together = map(min, zip(*both, strict=True))
+    return Overlap(1e3 * computing, 1e3 * reducing, 1e3 * together)
 
 
 def _buckets(net, inputs):
