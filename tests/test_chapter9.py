@@ -17,6 +17,7 @@ from course_lib.pictures.language import longer_run, same_curve
 from course_lib.pictures.memory import states_on_each
 from course_lib.planner import STRATEGIES, Model, plan
 from course_lib.sgd import ComputeTimes, asynchronous, click_regression, click_scores, synchronous
+from course_lib.training import click_seeds
 from course_lib.training.clicks import TASK, ClicksConfig, ClicksResult
 from course_lib.training.mlm import MlmConfig, MlmResult, mlm_worker
 from course_lib.training.worker import TrainingWorker
@@ -405,6 +406,31 @@ def test_asynchronous_jitters_if_the_rate_is_not_divided(histories):
     assert 5 * changes["sync"] < changes["async"]
     assert 1.5 * changes["sync"] < changes["alone"] < changes["async"] / 2
     assert 0.7 < changes["sized"] / changes["sync"] < 1.4
+
+
+def test_over_the_seeds_only_the_undivided_rate_jitters_always():
+    """The record of fifteen: what the chapter's text says of it, and one seed of it again."""
+    kept = click_seeds.recorded()
+    paces = kept["paces"]
+    assert {way: rows.shape for way, rows in paces.items()} == dict.fromkeys(paces, (click_seeds.SEEDS, 3))
+    ratios = {way: rows[:, 0] / paces["sync"][:, 0] for way, rows in paces.items()}
+    assert (
+        (ratios["async/K"] > 1).sum() == 8 and 0.5 < ratios["async/K"].min() and ratios["async/K"].max() > 2
+    )
+    assert 6 < ratios["async"].min() and ratios["async"].max() < 31
+    assert np.median(paces["alone"][:, 0]) < np.median(paces["async"][:, 0]) / 2
+    assert (paces["alone"][:, 1] < paces["sync"][:, 1]).all()
+    for way, numbers in click_seeds.paces(3).items():
+        assert numbers == pytest.approx(paces[way][3], abs=2e-6), way
+
+
+def test_over_the_seeds_deepfm_is_near_the_best_and_codes_keep_the_auc():
+    kept = click_seeds.recorded()
+    gaps = {name: kept["models"]["best"] - kept["models"][name] for name in ("logistic", "deepfm")}
+    assert 0.008 < gaps["deepfm"].min() and gaps["deepfm"].max() < 0.0145
+    assert 0.068 < gaps["logistic"].min() and gaps["logistic"].max() < 0.096
+    for code in ("fp16", "int8", "top_k"):
+        assert np.abs(kept["codes"][code] - kept["codes"]["none"]).max() < 0.002
 
 
 def test_sized_shards_save_the_wait(histories):
