@@ -70,8 +70,8 @@ def _parse(name, text):
         options[key] = value
     found = rest[0] if rest else ""
     expect(found, name, label("ch8_torchrun_script", script=SCRIPT))
-    module = options.keys() & {"m", "module"}
-    right = found == SCRIPT.removesuffix(".py") if module else found.rpartition("/")[2] == SCRIPT
+    as_module = options.keys() & {"m", "module"}
+    right = found == SCRIPT.removesuffix(".py") if as_module else found.rpartition("/")[2] == SCRIPT
     expect(right, name, label("ch8_torchrun_other_script", script=SCRIPT, found=found))
     return options
 
