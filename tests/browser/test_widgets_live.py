@@ -235,7 +235,7 @@ def test_a_guess_by_keyboard(notebook):
     page.keyboard.press("ArrowRight")
     until(lambda: kernel(notebook, "print(choice_.guess)") == "b")
     assert "your guess: b" in choice.inner_text()
-    assert kernel(notebook, "choice_.compare('b')").endswith("Your guess: b. The answer is b.")
+    kernel(notebook, "choice_.compare('b')")
     until(lambda: "locked" in choice.inner_text())
     assert choice.locator("input[type=radio]:enabled").count() == 0
     assert choice.get_by_role("button", name="Clear").is_disabled()
