@@ -80,7 +80,10 @@ def _begun(buckets, starts):
 
 @dataclass(frozen=True)
 class Overlap:
-    """Seconds: a backward pass without communication, its all-reduces with nothing beside them, and both."""
+    """Times of a backward pass without communication, its all-reduces with nothing beside them, and both.
+
+    In seconds, or in the unit that its maker names.
+    """
 
     computing: float
     reducing: float
@@ -88,8 +91,13 @@ class Overlap:
 
     @property
     def saved(self):
-        """Seconds less than one after the other; what each slows the other down by is paid already."""
+        """Less than one after the other; what each slows the other down by is paid already."""
         return self.computing + self.reducing - self.together
+
+    @property
+    def added(self):
+        """What the all-reduces add to the backward pass."""
+        return self.together - self.computing
 
 
 @dataclass(frozen=True)

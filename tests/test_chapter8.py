@@ -15,6 +15,7 @@ from course_lib import RankError, launch
 from course_lib.exercises.chapter8_accumulation import check_accumulate
 from course_lib.exercises.chapter8_ddp import check_own_ddp
 from course_lib.exercises.chapter8_torchrun import MACHINES, check_commands
+from course_lib.overlap import Overlap
 from course_lib.pictures.holdings import WAYS, filled, holding, share_of_model, who_holds_what
 from course_lib.pictures.precision import small_updates
 from course_lib.pictures.profiles import step_profiles, sub_rows
@@ -23,7 +24,6 @@ from course_lib.training import DigitsConfig, digits_worker
 from course_lib.training.loading import (
     PHASES,
     REDUCE,
-    Overlap,
     Phase,
     Profile,
     loading_worker,

@@ -13,6 +13,8 @@ import warnings
 from dataclasses import dataclass, replace
 
 from course_lib.arguments import real_number, whole_number
+from course_lib.overlap import Overlap
+from course_lib.training.overlap import timed
 
 WARM_UP = 2  # steps before the profiler begins
 TURNS = 15  # backward passes of each kind
@@ -36,28 +38,11 @@ class Phase:
 
 
 @dataclass(frozen=True)
-class Overlap:
-    """Milliseconds of a rank, each the quickest of TURNS. computing: of backward within no_sync. reducing: of
-    all the step's all-reduces, with nothing beside them. together: of backward as DDP runs it."""
-
-    computing: float
-    reducing: float
-    together: float
-
-    @property
-    def saved(self):
-        """One after the other would take `computing` + `reducing`: how much less it takes together."""
-        return self.computing + self.reducing - self.together
-
-    @property
-    def added(self):
-        """What the all-reduces add to backward."""
-        return self.together - self.computing
-
-
-@dataclass(frozen=True)
 class Profile:
-    """Some steps of one rank. readers: processes that read ahead; phases: in order of start."""
+    """Some steps of one rank. readers: processes that read ahead; phases: in order of start.
+
+    overlap: in milliseconds, each the quickest of TURNS.
+    """
 
     readers: int
     steps: int
@@ -151,7 +136,7 @@ def _overlap(net, inputs):
 
     both = [(alone(), _backward(net, inputs)) for _ in range(TURNS)]  # in turn: what else runs hits both
     buckets = _buckets(net, inputs)  # from here on each all-reduce of DDP's costs a call of Python
-    reducing = min(_timed(lambda: _reduce(buckets)) for _ in range(TURNS))
+    reducing = min(timed(lambda: _reduce(buckets)) for _ in range(TURNS))
     computing, together = map(min, zip(*both, strict=True))
     return Overlap(1e3 * computing, 1e3 * reducing, 1e3 * together)
 
@@ -183,17 +168,7 @@ def _backward(net, inputs):
     """Seconds of one backward pass, into gradients that are None."""
     net.zero_grad()
     loss = net(inputs).square().mean()
-    return _timed(loss.backward)
-
-
-def _timed(run):
-    """Seconds of run(), which all ranks begin together."""
-    import torch.distributed as dist
-
-    dist.barrier()
-    begin = time.perf_counter()
-    run()
-    return time.perf_counter() - begin
+    return timed(loss.backward)
 
 
 class _SlowSamples:

@@ -86,17 +86,21 @@ def timed_overlap(width=512, layers=12, batch=256, bucket_mb=1.0, rounds=7):
     return worker
 
 
+def timed(run):
+    """Seconds of run(), which all ranks begin together."""
+    _barrier()
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
 def _reduced(sizes):
     """Seconds of the all-reduces of these buckets, one after another."""
     import torch
     import torch.distributed as dist
 
     buckets = [torch.zeros(nbytes // FLOAT) for nbytes in sizes]
-    _barrier()
-    begin = time.perf_counter()
-    for bucket in buckets:
-        dist.all_reduce(bucket)
-    return time.perf_counter() - begin
+    return timed(lambda: [dist.all_reduce(bucket) for bucket in buckets])
 
 
 def _checked(width, layers, batch) -> tuple[int, int, int]:
@@ -143,22 +147,12 @@ class _Step:
     def backward(self, way=lambda loss: loss.backward()):
         """Seconds of a step's backward pass, which all ranks begin together."""
         seconds = []
-
-        def timed(loss):
-            _barrier()
-            begin = time.perf_counter()
-            way(loss)
-            seconds.append(time.perf_counter() - begin)
-
-        self.run(timed)
+        self.run(lambda loss: seconds.append(timed(lambda: way(loss))))
         return seconds[0]
 
     def timed(self):
         """Seconds of a step which all ranks begin together."""
-        _barrier()
-        begin = time.perf_counter()
-        self.run()
-        return time.perf_counter() - begin
+        return timed(self.run)
 
     def traced(self, rank):
         """A Backward a rank of a step which all ranks begin together."""
