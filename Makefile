@@ -24,7 +24,7 @@ CALM := --log-level=ERROR --KernelManager.transport_encryption=auto
 
 help:
 	@echo "make lab               open the course in JupyterLab"
-	@echo "make test              what CI runs: lint, types, tests, every cell of every chapter (8 minutes on two cores)"
+	@echo "make test              what CI runs: lint, types, tests, every cell of every chapter (10 minutes on two cores)"
 	@echo "make test-all          the same, every chapter in a browser, and long series (30 minutes)"
 	@echo "make check             lint and types only: ruff and mypy (half a minute)"
 	@echo "make coverage          which lines of course_lib no test runs, and which tests run which (30 minutes)"
@@ -75,7 +75,7 @@ check: install
 	$(BIN)/mypy
 
 test: check
-	@echo "Tests, and every cell of the twelve chapters: usually 7 minutes on two quiet cores."
+	@echo "Tests, and every cell of the twelve chapters: usually 9 minutes on two quiet cores."
 	$(PYTEST) -m "not slow" tests/browser $(NOTEBOOKS) tests
 
 test-all: check
